@@ -14,7 +14,7 @@ import re
 import sys
 import traceback
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import ModuleType, TracebackType
@@ -66,11 +66,16 @@ class MinigradError(Exception):
         return get_ipython().InteractiveTB.structured_traceback(type(self), self, shown)
 
 
+EXPLAIN: list[Callable[[BaseException], None]] = []  # functions that may add a note to an error of Python itself
+
+
 def print_exception(kind: type[BaseException], e: BaseException, tb: TracebackType | None) -> None:
-    """Print an uncaught exception: for minigrad's, only the user's own lines.
+    """Print an uncaught exception: for minigrad's, only the user's own lines; one of Python may get a note.
 
     With MINIGRAD_FULL_TRACEBACK=1 in the environment, print all lines.
     """
+    for explain in EXPLAIN:
+        explain(e)
     if isinstance(e, MinigradError) and not full_traceback():
         traceback.print_exception(kind, e.with_traceback(users_part(tb)), e.__traceback__)
     else:

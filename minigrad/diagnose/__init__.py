@@ -5,6 +5,7 @@
 
 from ..core.frames import OFF, ON
 from ..core.tensor import Tensor
+from ..errors import EXPLAIN
 from ..events import events, services
 from . import (
     arguments,
@@ -20,8 +21,10 @@ from . import (
     nan,
     nan_losses,
     observer,
+    python_errors,
     report,
     transforms,
+    truth_values,
     user_methods,
 )
 
@@ -31,6 +34,8 @@ def install() -> None:
     services.provide(problem=report.problem, notice=report.notice, call_method=user_methods.call_method)
     events.add(observer.DIAGNOSIS)
     misspelt_names.install(Tensor)
+    EXPLAIN.append(python_errors.note)
+    python_errors.install()
     if debug.ALWAYS:
         ON.observers = OFF.observers = (observer.WATCHER,)
         ON.eager_ok = OFF.eager_ok = False

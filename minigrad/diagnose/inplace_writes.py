@@ -35,13 +35,14 @@ def inference_tensor_written(fn: Any, x: Tensor) -> Exception:
 def leaf_written(fn: Any, x: Tensor, root: Tensor) -> Exception:
     """Return the error for a write to a leaf that requires grad, or to a view of one."""
     name = name_of_write(fn)
-    return error(
-        RuntimeError,
-        name,
-        f"{of_leaf(x, root)}, is being used in an in-place operation",
-        "update it inside `with minigrad.no_grad():`"
-        + (f"; in a calculation make a new tensor, {ANEW[name]}" if name in ANEW else ""),
-    )
+    update = "update it inside `with minigrad.no_grad():`"
+    if name in ANEW:
+        update += f"; in a calculation make a new tensor, {ANEW[name]}"
+    elif not isinstance(fn, str) and getattr(getattr(fn, "kernel", None), "__code__", update).co_argcount == 1:
+        update = (
+            f"make a new tensor, y = x.{name[:-1]}(), without the underscore or inplace=True"  # no update has this form
+        )
+    return error(RuntimeError, name, f"{of_leaf(x, root)}, is being used in an in-place operation", update)
 
 
 def of_leaf(x: Tensor, root: Tensor) -> str:

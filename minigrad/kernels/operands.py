@@ -99,12 +99,8 @@ def refused_dtype(op: Any, target: np.dtype) -> Exception:
     if op.advice:
         return error(RuntimeError, op.name, op.advice, "convert it first, as in x.float()")
     kinds = {"b": "bool", "i": "integers", "f": "floating-point numbers"}
-    return error(
-        NotImplementedError,
-        op.name,
-        f"not implemented for {dtypes.of_numpy(target)}",
-        f"it computes with {' and '.join(kinds[k] for k in op.accepts if k in kinds)}: convert first",
-    )
+    known = f"it computes with {' and '.join(kinds[k] for k in op.accepts if k in kinds)}: convert first"
+    return error(NotImplementedError, op.name, f"not implemented for {dtypes.of_numpy(target)}", op.remedy or known)
 
 
 def number(a: Any, target: np.dtype) -> Any:

@@ -83,6 +83,7 @@ class BitwiseOr(Bitwise):
 class BitwiseXor(Bitwise):
     """The bits that exactly one has set; on bools, exclusive or."""
 
+    remedy = "in Python ^ is this operation, and a power is x ** y"
     ufunc = np.bitwise_xor
     kernel = lambda x, y: x ^ y
 

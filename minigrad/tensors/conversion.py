@@ -18,7 +18,7 @@ from ..core.frames import current
 from ..core.graph import Leaf, operation_of
 from ..core.tensor import Tensor, wrap
 from ..errors import error, warn
-from ..events import events
+from ..events import events, services
 from ..kernels import cuda_kernels
 from .printing import text
 
@@ -188,13 +188,7 @@ class Conversions:
 
     def __bool__(self) -> bool:
         if self.numel() != 1:
-            raise error(
-                RuntimeError,
-                "bool",
-                f"the truth value of a tensor of shape {tuple(self.shape)} with {self.numel()} elements is ambiguous",
-                "use .any() or .all()",
-                notes=events.origins({"tensor": self}) or (),
-            )
+            raise services.problem("the truth value of several elements is ambiguous", x=self)
         return bool(self.item())
 
     def _number(self, who: str) -> Any:

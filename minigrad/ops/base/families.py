@@ -64,6 +64,7 @@ class Pointwise(Primitive):
     kind, dimensions = "same", "broadcast"
     accepts = "biuf"  # the kinds of dtypes it computes with, in NumPy's letters: bool, signed, unsigned, float
     advice = ""  # the fix to suggest for other dtypes
+    remedy = ""  # the fix where another operation was meant
     n_conditions = 0  # number of leading operands that are conditions: bools, which take no part in type promotion
     defaults: tuple = ()  # of the settings
     domain: tuple = (-2.0, 2.0)  # the interval to test the function on

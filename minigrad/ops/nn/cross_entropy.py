@@ -98,7 +98,7 @@ def soft_cross_entropy(
             "cross_entropy",
             f"a target of {target.dtype} means class probabilities of the input's shape {tuple(input.shape)}, but it "
             f"has the shape {tuple(target.shape)}",
-            "write target.long() if it holds classes: one integer for each example",
+            exchanged("cross_entropy", input) or "write target.long() if it holds classes: one integer for each example",
         )
     classes = input.shape[dim]
     if smoothing:
@@ -164,6 +164,11 @@ def expect_logits(input: Tensor, target: Tensor, classes: int) -> None:
         )
 
 
+def exchanged(who: str, input: Tensor) -> str:
+    """Return the fix for scores and classes in the wrong order, which integers in the place of the scores show; else ""."""
+    return f"exchange the arguments: {who}(input, target), the scores first" if input._np_dtype.kind in "iu" else ""
+
+
 def class_dim(who: str, input: Tensor) -> int:
     """Return the dimension of the classes: 1, or 0 without a batch."""
     if not input.ndim:
@@ -179,7 +184,8 @@ def class_dim(who: str, input: Tensor) -> int:
 def check_target(who: str, input: Tensor, target: Tensor, weight: Tensor | None, dim: int) -> None:
     """Check that the target has the input's shape without the classes, and the weight one value per class."""
     if target._np_dtype.kind not in "iu":
-        raise error(RuntimeError, who, f"expected integer classes as target, got {target.dtype}", "write target.long()")
+        remedy = exchanged(who, input) or "write target.long()"
+        raise error(RuntimeError, who, f"expected integer classes as target, got {target.dtype}", remedy)
     shape, size = input._sizes, target._sizes
     if size and len(shape) > 1 and size[0] != shape[0]:
         raise error(

@@ -1,0 +1,166 @@
+"""Errors of Python itself that a mistake with tensors causes, explained by a note: one function reads the error.
+
+`note` is called for an uncaught error, by the hook for tracebacks and by a notebook's shell.  It changes nothing but the
+error's notes (PEP 678), and says nothing about errors that have nothing to do with tensors.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Any
+
+from ..core.context import Ctx
+from ..core.tensor import Tensor
+from ..places import chain, is_library_frame, parsed
+from .report import searches
+
+PLAIN = (float, int, bool)
+LACKS = re.compile(r"'(\w+)' object has no attribute '(\w+)'")
+OPERANDS = re.compile(
+    r"unsupported operand type\(s\) for [^:]+: '(\w+)' and '(\w+)'|bad operand type for [^:]+: '(\w+)'"
+)
+RESULTS = "autograd.grad, func.jvp, func.vjp, x.max(dim) and x.sort() return several results"
+
+
+def note(e: BaseException) -> None:
+    """Add a note to an error of Python itself if a mistake with tensors explains it."""
+    if isinstance(e, (AttributeError, TypeError)) and not getattr(e, "__notes__", None) and (words := explanation(e)):
+        e.add_note(f"  minigrad: {words}")
+
+
+@searches("")
+def explanation(e: BaseException) -> str:
+    """Return a sentence about an error, with the fix; "" if tensors are not the cause."""
+    last = [tb for tb in chain(e.__traceback__) if not is_library_frame(tb.tb_frame)]
+    if not last:
+        return ""
+    parts = list(expressions(last[-1]))
+    return next((words for rule in RULES for part in parts if (words := rule(str(e), *part))), "")
+
+
+def expressions(tb: TracebackType) -> Iterator[tuple[ast.expr, Any, str]]:
+    """Yield the names and attributes in the failed line whose values are known, with these and their text."""
+    tree = parsed(tb.tb_frame.f_code.co_filename)
+    known = {**tb.tb_frame.f_globals, **tb.tb_frame.f_locals}
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, (ast.Name, ast.Attribute)) and node.lineno <= tb.tb_lineno <= (node.end_lineno or 0):
+            found = value_of(node, known)
+            if found is not MISSING:
+                yield node, found, ast.unparse(node)
+
+
+MISSING = object()
+
+
+def value_of(node: ast.expr, known: dict) -> Any:
+    """Return the value of a name, or of an attribute of a tensor or module; nothing else is evaluated."""
+    if isinstance(node, ast.Name):
+        return known.get(node.id, MISSING)
+    if isinstance(node, ast.Attribute):
+        of = value_of(node.value, known)
+        simple = isinstance(of, Tensor) or hasattr(of, "_parameters")
+        return getattr(of, node.attr, MISSING) if simple else MISSING
+    return MISSING
+
+
+def no_gradient_yet(message: str, node: ast.expr, value: Any, text: str) -> str:
+    """Explain `x.grad.zero_()` before the first backward."""
+    if value is not None or not isinstance(node, ast.Attribute) or node.attr != "grad" or "NoneType" not in message:
+        return ""
+    of = ast.unparse(node.value)
+    return f"{text} is None until a backward pass has reached {of}. To fix: call backward() first, or test for None"
+
+
+def not_called(message: str, node: ast.expr, value: Any, text: str) -> str:
+    """Explain `(x * x).mean` without parentheses."""
+    lacks = LACKS.search(message)
+    if (
+        lacks is None
+        or lacks[1] not in ("function", "method", "builtin_function_or_method")
+        or not hasattr(Tensor, lacks[2])
+    ):
+        return ""
+    if not callable(value) or hasattr(value, lacks[2]):
+        return ""
+    name = getattr(value, "__name__", text)
+    return f"{text} is the function {name}, which was not called. To fix: write the parentheses, {name}()"
+
+
+def plain_number(message: str, node: ast.expr, value: Any, text: str) -> str:
+    """Explain `loss.backward()` of a number."""
+    lacks = LACKS.search(message)
+    if (
+        lacks is None
+        or not isinstance(value, PLAIN)
+        or lacks[1] != type(value).__name__
+        or not hasattr(Tensor, lacks[2])
+    ):
+        return ""
+    return (
+        f"{text} is a plain number, without a graph: item(), float() and tolist() take it out of the tensor. "
+        f"To fix: keep the tensor for {lacks[2]}, and call item() where it is printed"
+    )
+
+
+def several_results(message: str, node: ast.expr, value: Any, text: str) -> str:
+    """Explain a tuple of tensors that is used as a tensor."""
+    if not isinstance(value, (tuple, list)) or not any(isinstance(one, Tensor) for one in value):
+        return ""
+    lacks, used = LACKS.search(message), OPERANDS.search(message)
+    kind = type(value).__name__
+    if not (
+        lacks
+        and lacks[1] == kind
+        and hasattr(Tensor, lacks[2])
+        or used
+        and kind in used.groups()
+        or "not callable" in message
+    ):
+        return ""
+    if isinstance(value, list):
+        return f"{text} is a list of {len(value)} tensors. To fix: stack({text}) makes one of them"
+    names = ", ".join("abcd"[: len(value)]) + "," * (len(value) == 1)
+    return f"{text} is a tuple of {len(value)}: {RESULTS}. To fix: unpack it, as in {names} = ..."
+
+
+def called_shape(message: str, node: ast.expr, value: Any, text: str) -> str:
+    """Explain `x.shape()`, and a tensor that is called."""
+    if "'Size' object is not callable" in message and isinstance(value, tuple):
+        return f"{text} is a tuple, not a method. To fix: write {text}[0], or {text.removesuffix('.shape')}.size(0)"
+    if "'Tensor' object is not callable" in message and isinstance(value, Tensor):
+        return f"{text} is a tensor, not a function. To fix: index it with square brackets, or rename one of them"
+    return ""
+
+
+def context_as_dict(message: str, node: ast.expr, value: Any, text: str) -> str:
+    """Explain `ctx["n"] = n`."""
+    if not isinstance(value, Ctx) or not re.search("item assignment|not subscriptable|item deletion", message):
+        return ""
+    return f"{text} is no dict. To fix: save tensors with {text}.save_for_backward, other values as attributes, {text}.n = n"
+
+
+RULES: tuple[Callable[[str, ast.expr, Any, str], str], ...] = (
+    no_gradient_yet,
+    not_called,
+    plain_number,
+    several_results,
+    called_shape,
+    context_as_dict,
+)
+
+
+def notebook_error(shell: Any, kind: type, e: BaseException, tb: Any, tb_offset: int | None = None) -> None:
+    """Show an error in a notebook, with its note."""
+    note(e)
+    shell.showtraceback((kind, e, tb), tb_offset=tb_offset)
+
+
+def install() -> None:
+    """Explain errors in the notebook that runs, unless the notebook already has its own way."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if shell is not None and not getattr(shell, "custom_exceptions", True):
+        shell.set_custom_exc((AttributeError, TypeError), notebook_error)

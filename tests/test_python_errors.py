@@ -1,0 +1,176 @@
+"""Errors of Python itself get a note if a mistake with tensors explains them, and none otherwise."""
+
+import subprocess
+import sys
+
+import pytest
+
+import minigrad as torch
+from minigrad.diagnose.python_errors import note
+
+
+class Double(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx["n"] = 2
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * g
+
+
+def gradient_before_backward():
+    w = torch.ones(2, requires_grad=True)
+    w.grad.zero_()
+
+
+def gradient_of_a_layer():
+    layer = torch.nn.Linear(2, 1)
+    return layer.weight.grad.norm()
+
+
+def method_without_call():
+    x = torch.ones(2, requires_grad=True)
+    loss = (x * x).mean
+    loss.backward()
+
+
+def number_without_graph():
+    x = torch.ones(2, requires_grad=True)
+    loss = (x * x).sum().item()
+    loss.backward()
+
+
+def gradients_are_a_tuple():
+    x = torch.ones(2, requires_grad=True)
+    slope = torch.autograd.grad((x * x).sum(), x)
+    return slope.norm()
+
+
+def jvp_is_a_pair():
+    out = torch.func.jvp(torch.sin, (torch.ones(2),), (torch.ones(2),))
+    return out - 1
+
+
+def vjp_is_a_pair():
+    pull = torch.func.vjp(torch.sin, torch.ones(2))
+    return pull(torch.ones(2))
+
+
+def list_as_a_tensor():
+    losses = [torch.ones(()), torch.ones(())]
+    return losses.mean()
+
+
+def shape_is_called():
+    x = torch.ones(2)
+    return x.shape()
+
+
+def tensor_is_called():
+    f = torch.ones(2)
+    return f(3)
+
+
+def context_as_a_dict():
+    return Double.apply(torch.ones(2))
+
+
+EXPLAINED = {
+    gradient_before_backward: "w.grad is None until a backward pass has reached w",
+    gradient_of_a_layer: "layer.weight.grad is None until",
+    method_without_call: "loss is the function mean, which was not called. To fix: write the parentheses, mean()",
+    number_without_graph: "loss is a plain number, without a graph",
+    gradients_are_a_tuple: "slope is a tuple of 1: autograd.grad, func.jvp",
+    jvp_is_a_pair: "To fix: unpack it, as in a, b = ...",
+    vjp_is_a_pair: "pull is a tuple of 2",
+    list_as_a_tensor: "losses is a list of 2 tensors. To fix: stack(losses)",
+    shape_is_called: "x.shape is a tuple, not a method. To fix: write x.shape[0], or x.size(0)",
+    tensor_is_called: "f is a tensor, not a function",
+    context_as_a_dict: "ctx is no dict. To fix: save tensors with ctx.save_for_backward",
+}
+
+
+@pytest.mark.parametrize("f", EXPLAINED, ids=lambda f: f.__name__)
+def test_an_error_is_explained_once(f):
+    with pytest.raises((AttributeError, TypeError)) as raised:
+        f()
+    note(raised.value)
+    note(raised.value)
+    (words,) = raised.value.__notes__
+    assert EXPLAINED[f] in words
+
+
+def none_of_another_kind():
+    found = {}.get("x")
+    return found.zero_
+
+
+def function_without_attribute():
+    f = len
+    return f.backward_hook_of_mine
+
+
+def tuple_of_numbers():
+    pair = 1, 2
+    return pair - 1
+
+
+def text_and_number():
+    x = torch.ones(2)
+    return "shape " + x.ndim
+
+
+def number_without_name():
+    count = 3
+    return count.name
+
+
+def own_class_is_called():
+    return object()()
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        none_of_another_kind,
+        function_without_attribute,
+        tuple_of_numbers,
+        text_and_number,
+        number_without_name,
+        own_class_is_called,
+    ],
+    ids=lambda f: f.__name__,
+)
+def test_other_errors_stay_as_they_are(f):
+    with pytest.raises((AttributeError, TypeError)) as raised:
+        f()
+    note(raised.value)
+    assert not hasattr(raised.value, "__notes__")
+
+
+def test_minigrads_own_errors_get_no_note():
+    with pytest.raises(TypeError) as raised:
+        torch.ones(2) + "x"
+    note(raised.value)
+    assert not hasattr(raised.value, "__notes__")
+
+
+def test_an_uncaught_error_is_printed_with_its_note(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text("import minigrad as torch\nw = torch.ones(2, requires_grad=True)\nw.grad.zero_()\n")
+    done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, check=False)
+    assert (
+        "\n  minigrad: w.grad is None until a backward pass has reached w. To fix: call backward() first" in done.stderr
+    )
+
+
+def test_a_notebook_shows_the_note():
+    shell = pytest.importorskip("IPython.core.interactiveshell").InteractiveShell()
+    from minigrad.diagnose.python_errors import notebook_error
+
+    shell.set_custom_exc((AttributeError, TypeError), notebook_error)
+    done = shell.run_cell("import minigrad\nx = minigrad.ones(2, requires_grad=True)\nx.grad.zero_()")
+    (words,) = done.error_in_exec.__notes__
+    assert "x.grad is None until" in words

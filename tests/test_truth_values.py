@@ -1,0 +1,65 @@
+"""Where Python asks a tensor of several elements for True or False, the error says how to write it for all elements."""
+
+import pytest
+
+import minigrad as torch
+from minigrad.errors import MinigradError
+
+x, y = torch.tensor([0.5, -2.0]), torch.tensor([1.0, 1.0])
+
+
+def decided():
+    if x > 0:
+        return 1
+    return 2
+
+
+def chosen():
+    return y if x > 0 else -y
+
+
+CASES = [
+    (lambda: 0 < x < 1, "compare each side for itself: (0 < x) & (x < 1)"),
+    (lambda: 0 <= x != 1, "(0 <= x) & (x != 1)"),
+    (lambda: max(x, 0), "write x.clamp(min=0), or torch.relu(x)"),
+    (lambda: max(0.5, x), "write x.clamp(min=0.5)"),
+    (lambda: min(x, -1.0), "write x.clamp(max=-1.0)"),
+    (lambda: min(x, y), "write torch.minimum(x, y)"),
+    (lambda: sorted(torch.stack([x, y])), "sort().values"),
+    (lambda: max(torch.stack([x, y])), "takes row by row; write torch.stack([x, y]).max()"),
+    (lambda: x > 0 and y > 0, "combine the elements: (x > 0) & (y > 0), or torch.logical_and; use .any() or .all()"),
+    (lambda: x > 0 or y > 0, "(x > 0) | (y > 0), or torch.logical_or"),
+    (lambda: not x, "invert each element: torch.logical_not(x)"),
+    (chosen, "choose for each element: torch.where(x > 0, y, -y)"),
+    (decided, "use .any() or .all()"),
+    (lambda: bool(x), "use .any() or .all()"),
+]
+
+
+@pytest.mark.parametrize("f, fix", CASES, ids=[fix[:40] for _, fix in CASES])
+def test_the_fix_is_the_users_expression_for_all_elements(f, fix):
+    with pytest.raises(MinigradError, match="truth value of a tensor of shape") as raised:
+        f()
+    assert fix in raised.value.remedy
+
+
+def test_a_caret_is_told_from_a_power():
+    with pytest.raises(NotImplementedError, match=r"in Python \^ is this operation, and a power is x \*\* y"):
+        x ^ 2
+    with pytest.raises(NotImplementedError, match="convert first"):
+        x & 2
+
+
+@pytest.mark.parametrize("loss", [torch.nn.functional.cross_entropy, torch.nn.functional.nll_loss])
+def test_exchanged_scores_and_classes_are_noticed(loss):
+    with pytest.raises(RuntimeError, match="exchange the arguments: .*the scores first"):
+        loss(torch.tensor([0, 1, 1]), torch.randn(3, 2))
+
+
+@pytest.mark.parametrize("name", ["relu_", "tanh_", "sigmoid_", "exp_"])
+def test_a_function_in_place_on_a_leaf_is_to_make_a_new_tensor(name):
+    w = torch.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match=rf"make a new tensor, y = x\.{name[:-1]}\(\)"):
+        getattr(w, name)()
+    with pytest.raises(RuntimeError, match="update it inside"):
+        w.sub_(1.0)
