@@ -98,7 +98,8 @@ def soft_cross_entropy(
             "cross_entropy",
             f"a target of {target.dtype} means class probabilities of the input's shape {tuple(input.shape)}, but it "
             f"has the shape {tuple(target.shape)}",
-            exchanged("cross_entropy", input) or "write target.long() if it holds classes: one integer for each example",
+            exchanged("cross_entropy", input)
+            or "write target.long() if it holds classes: one integer for each example",
         )
     classes = input.shape[dim]
     if smoothing:
