@@ -22,9 +22,9 @@ from . import (
     nan_losses,
     observer,
     python_errors,
+    python_values,
     report,
     transforms,
-    truth_values,
     user_methods,
 )
 

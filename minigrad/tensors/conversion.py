@@ -203,6 +203,8 @@ class Conversions:
         return self.item()
 
     def __float__(self) -> float:
+        if self.requires_grad:
+            services.notice("a tensor that requires grad becomes a number", x=self)
         return float(self._number("float"))
 
     def __int__(self) -> int:

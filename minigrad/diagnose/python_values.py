@@ -1,21 +1,25 @@
-"""The truth value of a tensor with several elements: what the user's expression meant, elementwise.
+"""Where Python takes a plain value of a tensor: what the user's expression meant, for tensors.
 
-Python asks for a truth value in chained comparisons, in `and`, `or`, `not` and `if`, and in its own max, min and sorted.
+Python asks for a truth value in chained comparisons, in `and`, `or`, `not` and `if`, and in its own max, min and sorted.  The
+functions of `math` take a number, and leave the graph behind.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from types import CodeType
 
+from ..core.frames import current
 from ..core.tensor import Tensor
-from ..errors import error
+from ..errors import error, warn
 from ..events import events
-from ..places import parsed, running, user_frame
+from ..places import callee, parsed, running, user_frame
 from .report import explains, searches
 
 DECISION = "use .any() or .all()"
 OPERATORS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
+SEEN: set[tuple[CodeType, int]] = set()  # the calls that have been looked at
 BOUNDS = {
     "max": ("min", "maximum"),
     "min": ("max", "minimum"),
@@ -103,3 +107,38 @@ def constant(node: ast.expr) -> bool:
 
 
 REWRITTEN: dict[type, Callable] = {ast.Compare: compared, ast.BoolOp: combined, ast.UnaryOp: inverted, ast.Call: called}
+
+
+@explains("a tensor that requires grad becomes a number")
+def number_taken(x: Tensor) -> None:
+    """Warn once if a function of `math` takes the number of a tensor that requires grad, unless the result is printed."""
+    import minigrad
+
+    frame = user_frame()
+    if frame is None or not current().grad or (frame.f_code, frame.f_lasti) in SEEN:
+        return
+    SEEN.add((frame.f_code, frame.f_lasti))
+    function, node = callee(frame), running(frame, ast.Call)
+    name = getattr(function, "__name__", "")
+    if (
+        getattr(function, "__module__", "") != "math"
+        or not hasattr(minigrad, name)
+        or name.startswith("is")
+        or printed(node)
+    ):
+        return
+    words = ", ".join(map(ast.unparse, node.args))
+    warn(
+        "number-from-math",
+        f"math.{name}",
+        f"takes the number of a tensor of shape {tuple(x.shape)} that requires grad, so no gradient passes",
+        f"write minigrad.{name}({words}); if a number is meant, math.{name}({words}.item())",
+    )
+
+
+def printed(node: ast.Call) -> bool:
+    """Return True if a call stands in a call of print or in a text."""
+    tree = parsed(user_frame().f_code.co_filename)  # type: ignore[union-attr]
+    calls = [one for one in ast.walk(tree) if isinstance(one, (ast.Call, ast.JoinedStr)) and one is not node]  # type: ignore[arg-type]
+    shows = [one for one in calls if isinstance(one, ast.JoinedStr) or ast.unparse(one.func) == "print"]
+    return any(node in ast.walk(one) for one in shows)

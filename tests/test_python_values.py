@@ -1,4 +1,7 @@
-"""Where Python asks a tensor of several elements for True or False, the error says how to write it for all elements."""
+"""Where Python takes a plain value of a tensor, the message says what to write for tensors."""
+
+import math
+import warnings
 
 import pytest
 
@@ -63,3 +66,42 @@ def test_a_function_in_place_on_a_leaf_is_to_make_a_new_tensor(name):
         getattr(w, name)()
     with pytest.raises(RuntimeError, match="update it inside"):
         w.sub_(1.0)
+
+
+def exponential(t):
+    return math.exp(t) * t
+
+
+def root_of_a_module():
+    layer = torch.nn.Linear(1, 1)
+    return math.sqrt(layer.weight.abs()) * layer.weight
+
+
+def perplexity(t):
+    print(math.exp(t))
+    return f"{math.exp(t):.3f}" + str(math.exp(t.item()))
+
+
+def told(f, *args):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        f(*args)
+    return [str(one.message) for one in caught]
+
+
+def test_a_function_of_math_takes_the_gradient_away_and_warns():
+    t = torch.tensor(0.5, requires_grad=True)
+    (message,) = told(exponential, t)
+    assert "math.exp: takes the number of a tensor of shape () that requires grad, so no gradient passes" in message
+    assert "To fix: write torch.exp(t); if a number is meant, math.exp(t.item())" in message
+    assert "return math.exp(t) * t" in message
+    (message,) = told(root_of_a_module)
+    assert "torch.sqrt(layer.weight.abs())" in message
+
+
+def test_numbers_that_are_printed_or_need_no_gradient_do_not_warn():
+    t = torch.tensor(0.5, requires_grad=True)
+    assert told(perplexity, t) == []
+    assert told(lambda: [float(t), int(t), math.isnan(t), math.exp(torch.tensor(1.0)), math.exp(t.detach())]) == []
+    with torch.no_grad():
+        assert told(lambda: math.cos(t) * t) == []
