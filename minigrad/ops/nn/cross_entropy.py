@@ -166,7 +166,7 @@ def expect_logits(input: Tensor, target: Tensor, classes: int) -> None:
 
 
 def exchanged(who: str, input: Tensor) -> str:
-    """Return the fix for scores and classes in the wrong order, which integers in the place of the scores show; else ""."""
+    """Return the fix for scores and classes in the wrong order, if the scores are integers; else ""."""
     return f"exchange the arguments: {who}(input, target), the scores first" if input._np_dtype.kind in "iu" else ""
 
 
