@@ -303,3 +303,58 @@ def result_of_another_shape():
     out = torch.zeros(2)  # -
     # + out = torch.zeros(3)
     return torch.add(torch.ones(3), torch.ones(3), out=out)  # <-
+
+
+@mistake("bool", "(2,)", "2 elements", remedy="x.clamp(min=0), or torch.relu(x)")
+def python_max_of_a_tensor():
+    """Python's max compares a tensor with a number.
+
+    It asks whether the whole tensor is larger, and a tensor of several elements is neither larger nor smaller.
+    """
+    x = torch.tensor([0.5, -2.0], requires_grad=True)
+    return max(x, 0)  # - <-
+    # + return x.clamp(min=0)
+
+
+@mistake("bool", "(2,)", "2 elements", remedy="(0 < x) & (x < 1)")
+def chained_comparison():
+    """A comparison with two signs asks for one truth value.
+
+    Python reads `0 < x < 1` as `0 < x and x < 1`, and `and` takes a decision.
+    """
+    x = torch.tensor([0.5, -2.0])
+    return 0 < x < 1  # - <-
+    # + return (0 < x) & (x < 1)
+
+
+@mistake("bitwise_xor", "float32", remedy="a power is x ** y", says=NotImplementedError)
+def caret_for_a_power():
+    """A power is written with ^, as in mathematics.
+
+    In Python ^ is the exclusive or of bits, which numbers with a point do not have.
+    """
+    x = torch.tensor([0.5, -2.0], requires_grad=True)
+    return x ^ 2  # - <-
+    # + return x**2
+
+
+@mistake("cross_entropy", "(3,)", "(3, 2)", remedy="the scores first")
+def scores_and_classes_exchanged():
+    """The classes come before the scores.
+
+    Losses take the input, what the model computes, before the target.
+    """
+    scores, classes = torch.randn(3, 2), torch.tensor([0, 1, 1])
+    return nn.functional.cross_entropy(classes, scores)  # - <-
+    # + return nn.functional.cross_entropy(scores, classes)
+
+
+@mistake("binary_cross_entropy_with_logits", "int64", remedy="target.float()")
+def classes_for_probabilities():
+    """Binary cross-entropy gets classes as integers.
+
+    Its target is a probability for each output, so that it may also be 0.9.
+    """
+    scores, classes = torch.randn(3), torch.tensor([0, 1, 1])
+    return nn.functional.binary_cross_entropy_with_logits(scores, classes)  # - <-
+    # + return nn.functional.binary_cross_entropy_with_logits(scores, classes.float())

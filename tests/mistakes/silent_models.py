@@ -1,5 +1,7 @@
 """Mistakes in models that no number shows: parameters that are none, zeros that stay, modes and methods without effect."""
 
+import math
+
 import minigrad as torch
 from minigrad import nn
 from minigrad.nn import functional as F
@@ -201,3 +203,15 @@ def clipping_of_a_used_iterator():
     nn.utils.clip_grad_norm_(params, 1.0)  # - <-
     # + nn.utils.clip_grad_norm_(params, 1.0)
     optimizer.step()
+
+
+@mistake("math.exp", "()", remedy="torch.exp(rate)", says="number-from-math")
+def function_of_math_in_a_model():
+    """A function of Python's math computes with a parameter.
+
+    It takes the number out of the tensor, so the parameter gets no gradient through it.
+    """
+    rate, x = torch.tensor(0.5, requires_grad=True), torch.ones(2, requires_grad=True)
+    scale = math.exp(rate)  # - <-
+    # + scale = torch.exp(rate)
+    (scale * x).sum().backward()

@@ -195,3 +195,12 @@ def test_a_class_out_of_range_is_refused(rows):
     for bad in (7, -1):
         with pytest.raises(IndexError, match=f"Target {bad} is out of bounds for 5 classes"):
             F.cross_entropy(minigrad.randn(rows, 5), minigrad.full((rows,), bad))
+
+
+@pytest.mark.parametrize("name", ["binary_cross_entropy", "binary_cross_entropy_with_logits"])
+@pytest.mark.parametrize("dtype", [minigrad.int64, minigrad.int32, minigrad.bool])
+def test_binary_cross_entropy_takes_probabilities_and_no_classes(name, dtype):
+    target = minigrad.tensor([0, 1, 1]).to(dtype)
+    with pytest.raises(RuntimeError, match=rf"{name}: expected a target of probabilities, .*32, got {dtype}") as raised:
+        getattr(minigrad.nn.functional, name)(minigrad.rand(3), target)
+    assert raised.value.remedy == "write target.float()"

@@ -221,10 +221,11 @@ def binary_cross_entropy(
 ) -> Tensor:
     """Return -(target * log(input) + (1 - target) * log(1 - input)), with logarithms clamped to at least -100, reduced.
 
-    Raises ValueError if the shapes differ, RuntimeError for an input or a target outside [0, 1].
+    Raises ValueError if the shapes differ, RuntimeError for an input or a target outside [0, 1], and for a target of integers.
     """
     reduction = chosen("binary_cross_entropy", reduction, size_average, reduce)
     same_shape("binary_cross_entropy", input, target)
+    expect_probabilities("binary_cross_entropy", input, target)
     loss = Probability.apply(input, target)
     return reduced(loss if weight is None else loss * weight, reduction)
 
@@ -249,6 +250,7 @@ def binary_cross_entropy_with_logits(
     who = "binary_cross_entropy_with_logits"
     reduction = chosen(who, reduction, size_average, reduce)
     same_shape(who, input, target)
+    expect_probabilities(who, input, target)
     expect_logits(who, input)
     # under transforms PyTorch composes this loss from operations that do not save the input: it may be modified afterwards
     x, y = (t if t._layer is None else t.clone() for t in (input, target))
@@ -452,6 +454,13 @@ def warn_probabilities(who: str, input: Tensor, makers: tuple, name: str, what: 
     fn = getattr(input._edge, "_fn", None)
     if fn is not None and fn.primitive and fn.name in makers:
         warn(name, who, f"the input, of shape {tuple(input.shape)}, is the result of {fn.name}: {what}", fix)
+
+
+def expect_probabilities(who: str, input: Tensor, target: Tensor) -> None:
+    """Raise RuntimeError for classes as integers or bools, as PyTorch does: this loss takes a probability for each output."""
+    if target._np_dtype.kind in "iub":
+        what = f"expected a target of probabilities, {input.dtype}, got {target.dtype}"
+        raise error(RuntimeError, who, what, "write target.float()")
 
 
 def expect_logits(who: str, input: Tensor) -> None:
