@@ -66,17 +66,16 @@ class MinigradError(Exception):
         return get_ipython().InteractiveTB.structured_traceback(type(self), self, shown)
 
 
-EXPLAIN: list[Callable[[BaseException], None]] = []  # functions that may add a note to an error of Python itself
+EXPLAIN: list[Callable[[BaseException], bool]] = []  # functions that add a note to an error of Python itself, or do not
 
 
 def print_exception(kind: type[BaseException], e: BaseException, tb: TracebackType | None) -> None:
-    """Print an uncaught exception: for minigrad's, only the user's own lines; one of Python may get a note.
+    """Print an uncaught exception: for minigrad's, and Python's that get a note, only the user's own lines.
 
     With MINIGRAD_FULL_TRACEBACK=1 in the environment, print all lines.
     """
-    for explain in EXPLAIN:
-        explain(e)
-    if isinstance(e, MinigradError) and not full_traceback():
+    explained = any(explain(e) for explain in EXPLAIN) or isinstance(e, MinigradError)
+    if explained and not full_traceback():
         traceback.print_exception(kind, e.with_traceback(users_part(tb)), e.__traceback__)
     else:
         sys.__excepthook__(kind, e, tb)

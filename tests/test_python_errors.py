@@ -1,5 +1,7 @@
 """Errors of Python itself get a note if a mistake with tensors explains them, and none otherwise."""
 
+import collections
+import inspect
 import subprocess
 import sys
 
@@ -34,6 +36,31 @@ def method_without_call():
     x = torch.ones(2, requires_grad=True)
     loss = (x * x).mean
     loss.backward()
+
+
+def method_as_an_operand():
+    x = torch.ones(2, requires_grad=True)
+    return x.sum - 1
+
+
+def method_compared():
+    x = torch.ones(2)
+    return x.sum() if x.mean > 0 else x.max()
+
+
+def method_indexed():
+    x = torch.ones(2)
+    return x.tolist[0]
+
+
+def list_plus_a_tensor():
+    x = torch.ones(2)
+    return [1.0, 2.0] + x
+
+
+def maximum_plus_a_number():
+    best = torch.ones(2, 3).max(1)
+    return best + 1
 
 
 def number_without_graph():
@@ -81,6 +108,11 @@ EXPLAINED = {
     gradient_before_backward: "w.grad is None until a backward pass has reached w",
     gradient_of_a_layer: "layer.weight.grad is None until",
     method_without_call: "loss is the function mean, which was not called. To fix: write the parentheses, mean()",
+    method_as_an_operand: "x.sum is the function sum, which was not called",
+    method_compared: "x.mean is the function mean, which was not called",
+    method_indexed: "x.tolist is the function tolist, which was not called",
+    list_plus_a_tensor: "+ joins lists, and x is a tensor",
+    maximum_plus_a_number: "best is a tuple of 2: autograd.grad, func.jvp",
     number_without_graph: "loss is a plain number, without a graph",
     gradients_are_a_tuple: "slope is a tuple of 1: autograd.grad, func.jvp",
     jvp_is_a_pair: "To fix: unpack it, as in a, b = ...",
@@ -127,6 +159,16 @@ def number_without_name():
     return count.name
 
 
+def another_method_as_an_operand():
+    x, names = torch.ones(2), {}
+    return x.sum() - names.get
+
+
+def error_inside_a_library():
+    x = torch.ones(2, requires_grad=True)
+    return collections.ChainMap(x.grad).get("x")  # the library's line fails, whatever the user's line holds
+
+
 def own_class_is_called():
     return object()()
 
@@ -139,6 +181,8 @@ def own_class_is_called():
         tuple_of_numbers,
         text_and_number,
         number_without_name,
+        another_method_as_an_operand,
+        error_inside_a_library,
         own_class_is_called,
     ],
     ids=lambda f: f.__name__,
@@ -164,6 +208,15 @@ def test_an_uncaught_error_is_printed_with_its_note(tmp_path):
     assert (
         "\n  minigrad: w.grad is None until a backward pass has reached w. To fix: call backward() first" in done.stderr
     )
+
+
+def test_an_explained_error_shows_only_the_users_lines(tmp_path):
+    program = tmp_path / "program.py"
+    body = [*inspect.getsource(Double).splitlines(), "Double.apply(torch.ones(2))", ""]
+    program.write_text("\n".join(["import minigrad as torch", *body]))
+    done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, check=False)
+    assert "ctx is no dict" in done.stderr
+    assert done.stderr.count('  File "') == done.stderr.count(f'  File "{program}"') == 2
 
 
 def test_a_notebook_shows_the_note():

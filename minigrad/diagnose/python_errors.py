@@ -15,30 +15,36 @@ from typing import Any
 
 from ..core.context import Ctx
 from ..core.tensor import Tensor
-from ..places import chain, is_library_frame, parsed
+from ..errors import full_traceback
+from ..places import chain, is_library_frame, parsed, users_part
 from .report import searches
 
 PLAIN = (float, int, bool)
 LACKS = re.compile(r"'(\w+)' object has no attribute '(\w+)'")
 OPERANDS = re.compile(
     r"unsupported operand type\(s\) for [^:]+: '(\w+)' and '(\w+)'|bad operand type for [^:]+: '(\w+)'"
+    r"|not supported between instances of '(\w+)' and '(\w+)'|can only concatenate (\w+) \(not "
+    r"|'(\w+)' object is not subscriptable|must be .*, not '(\w+)'"
 )
+METHODS = "function", "method", "builtin_function_or_method"
 RESULTS = "autograd.grad, func.jvp, func.vjp, x.max(dim) and x.sort() return several results"
 
 
-def note(e: BaseException) -> None:
-    """Add a note to an error of Python itself if a mistake with tensors explains it."""
-    if isinstance(e, (AttributeError, TypeError)) and not getattr(e, "__notes__", None) and (words := explanation(e)):
-        e.add_note(f"  minigrad: {words}")
+def note(e: BaseException) -> bool:
+    """Add a note to an error of Python itself if a mistake with tensors explains it, and return True."""
+    if not isinstance(e, (AttributeError, TypeError)) or getattr(e, "__notes__", None) or not (words := explanation(e)):
+        return False
+    e.add_note(f"  minigrad: {words}")
+    return True
 
 
 @searches("")
 def explanation(e: BaseException) -> str:
     """Return a sentence about an error, with the fix; "" if tensors are not the cause."""
-    last = [tb for tb in chain(e.__traceback__) if not is_library_frame(tb.tb_frame)]
-    if not last:
+    *_, last = chain(e.__traceback__)
+    if is_library_frame(last.tb_frame):  # the user's line did not fail itself: its values need not be the cause
         return ""
-    parts = list(expressions(last[-1]))
+    parts = list(expressions(last))
     return next((words for rule in RULES for part in parts if (words := rule(str(e), *part))), "")
 
 
@@ -46,10 +52,12 @@ def expressions(tb: TracebackType) -> Iterator[tuple[ast.expr, Any, str]]:
     """Yield the names and attributes in the failed line whose values are known, with these and their text."""
     tree = parsed(tb.tb_frame.f_code.co_filename)
     known = {**tb.tb_frame.f_globals, **tb.tb_frame.f_locals}
-    for node in ast.walk(tree) if tree else ():
+    nodes = list(ast.walk(tree)) if tree else []
+    called = [node.func for node in nodes if isinstance(node, ast.Call)]
+    for node in nodes:
         if isinstance(node, (ast.Name, ast.Attribute)) and node.lineno <= tb.tb_lineno <= (node.end_lineno or 0):
             found = value_of(node, known)
-            if found is not MISSING:
+            if found is not MISSING and not (type(found).__name__ in METHODS and node in called):
                 yield node, found, ast.unparse(node)
 
 
@@ -76,15 +84,11 @@ def no_gradient_yet(message: str, node: ast.expr, value: Any, text: str) -> str:
 
 
 def not_called(message: str, node: ast.expr, value: Any, text: str) -> str:
-    """Explain `(x * x).mean` without parentheses."""
-    lacks = LACKS.search(message)
-    if (
-        lacks is None
-        or lacks[1] not in ("function", "method", "builtin_function_or_method")
-        or not hasattr(Tensor, lacks[2])
-    ):
-        return ""
-    if not callable(value) or hasattr(value, lacks[2]):
+    """Explain `(x * x).mean` and `x.sum - 1` without parentheses."""
+    lacks, used, kind = LACKS.search(message), OPERANDS.search(message), type(value).__name__
+    of_result = lacks and lacks[1] in METHODS and hasattr(Tensor, lacks[2]) and not hasattr(value, lacks[2])
+    of_tensor = used and kind in used.groups() and isinstance(getattr(value, "__self__", None), Tensor)
+    if kind not in METHODS or not (of_result or of_tensor):
         return ""
     name = getattr(value, "__name__", text)
     return f"{text} is the function {name}, which was not called. To fix: write the parentheses, {name}()"
@@ -111,20 +115,23 @@ def several_results(message: str, node: ast.expr, value: Any, text: str) -> str:
     if not isinstance(value, (tuple, list)) or not any(isinstance(one, Tensor) for one in value):
         return ""
     lacks, used = LACKS.search(message), OPERANDS.search(message)
-    kind = type(value).__name__
-    if not (
-        lacks
-        and lacks[1] == kind
-        and hasattr(Tensor, lacks[2])
-        or used
-        and kind in used.groups()
-        or "not callable" in message
-    ):
+    kinds = {one.__name__ for one in type(value).__mro__}  # Python names the class, or for + the tuple that it is
+    lacking, operand = lacks and lacks[1] in kinds and hasattr(Tensor, lacks[2]), used and kinds & {*used.groups()}
+    if not (lacking or operand or "not callable" in message):
         return ""
     if isinstance(value, list):
         return f"{text} is a list of {len(value)} tensors. To fix: stack({text}) makes one of them"
     names = ", ".join("abcd"[: len(value)]) + "," * (len(value) == 1)
     return f"{text} is a tuple of {len(value)}: {RESULTS}. To fix: unpack it, as in {names} = ..."
+
+
+def list_plus_tensor(message: str, node: ast.expr, value: Any, text: str) -> str:
+    """Explain `[1.0, 2.0] + x`."""
+    if not isinstance(value, Tensor) or 'can only concatenate list (not "Tensor")' not in message:
+        return ""
+    return (
+        f"+ joins lists, and {text} is a tensor. To fix: make a tensor of the list to add them; append [{text}] to join"
+    )
 
 
 def called_shape(message: str, node: ast.expr, value: Any, text: str) -> str:
@@ -148,15 +155,16 @@ RULES: tuple[Callable[[str, ast.expr, Any, str], str], ...] = (
     not_called,
     plain_number,
     several_results,
+    list_plus_tensor,
     called_shape,
     context_as_dict,
 )
 
 
 def notebook_error(shell: Any, kind: type, e: BaseException, tb: Any, tb_offset: int | None = None) -> None:
-    """Show an error in a notebook, with its note."""
-    note(e)
-    shell.showtraceback((kind, e, tb), tb_offset=tb_offset)
+    """Show an error in a notebook; with a note, only the user's own lines."""
+    shown = users_part(tb) if note(e) and not full_traceback() else tb
+    shell.showtraceback((kind, e, shown), tb_offset=tb_offset)
 
 
 def install() -> None:
