@@ -145,4 +145,8 @@ def test_grades_are_written_like_all_files(tmp_path):
     link.symlink_to(table)
     done = command(tmp_path, "lessons", "grade", ".", "-o", "link.csv")
     assert done.returncode == 0, done.stderr.decode()
-    assert link.is_symlink() and table.read_text().startswith("student,file,lesson") and table.stat().st_mode & 0o777 == 0o600
+    assert (
+        link.is_symlink()
+        and table.read_text().startswith("student,file,lesson")
+        and table.stat().st_mode & 0o777 == 0o600
+    )
