@@ -112,8 +112,6 @@ REWRITTEN: dict[type, Callable] = {ast.Compare: compared, ast.BoolOp: combined, 
 @explains("a tensor that requires grad becomes a number")
 def number_taken(x: Tensor) -> None:
     """Warn once if a function of `math` takes the number of a tensor that requires grad, unless the result is printed."""
-    import minigrad
-
     frame = user_frame()
     if frame is None or not current().grad or (frame.f_code, frame.f_lasti) in SEEN:
         return
@@ -122,7 +120,7 @@ def number_taken(x: Tensor) -> None:
     name = getattr(function, "__name__", "")
     if (
         getattr(function, "__module__", "") != "math"
-        or not hasattr(minigrad, name)
+        or not hasattr(Tensor, name)
         or name.startswith("is")
         or printed(node)
     ):
