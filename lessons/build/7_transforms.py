@@ -39,6 +39,8 @@ class Box(Value):
 class Layer:
     """One call of a transform."""
 
+    batched = False  # True if a box has a batch dimension in front
+
     def __init__(self):
         self.number = next(created)
 
@@ -77,7 +79,7 @@ def run(function, *args):
 def shape_of(x):
     """Return the shape that a program sees: in a batch, that of one example."""
     if isinstance(x, Box):
-        return shape_of(x.value)[1:] if isinstance(x.layer, Batch) else shape_of(x.value)
+        return shape_of(x.value)[1:] if x.layer.batched else shape_of(x.value)
     return shape_of(x.value) if isinstance(x, Dual) else np.shape(getattr(x, "value", x))
 
 
@@ -150,6 +152,8 @@ lessons.predict(
 # %%
 class Batch(Layer):
     """The layer of vmap: a box has the numbers of all examples, with the batch dimension in front."""
+
+    batched = True
 
     def process(self, function, args):
         size = next(shape_of(a.value)[0] for a in args if isinstance(a, Box) and a.layer is self)
@@ -255,7 +259,7 @@ def grad(f): ...
 lessons.check("grad", grad)
 
 # %% [markdown]
-# Now they nest. The second picture question of every engine, `grad(grad(f))`, is one line:
+# Now they nest:
 
 # %%
 second = grad(grad(lambda x: x * x * x))(Value(2.0))
