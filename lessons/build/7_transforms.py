@@ -128,7 +128,7 @@ lessons.keep(run, shape_of, Reshape, Expand, SumTo)
 #
 # In a batch of 4, an example of shape `(3,)` is inside a box as `(4, 3)`, and a number as `(4,)`. To add them, the number must
 # become `(4, 1)`. Write `lift(layer, a, rank)`: return what is inside a box of `layer`, with ones behind the batch dimension until
-# one example has `rank` dimensions. Use `run(Reshape, x, shape)`. What is no box of this layer stays as it is.
+# one example has `rank` dimensions. Use `run(Reshape, x, shape)`. Anything else stays as it is.
 
 
 # %%

@@ -153,7 +153,7 @@ def vmap(f):
 # +         out = f(xs)
 
 
-# %% wrong vmap: is None
+# %% wrong vmap: still a box
 # -             return out.value
 # +             out.value
 
@@ -259,6 +259,6 @@ def grad(f):
 # +         return Box(gs[leaf], layer) if leaf in gs else Value(np.zeros(shape_of(x)))
 
 
-# %% wrong grad: grad(grad(f))
+# %% wrong grad: fails with TypeError
 # -                     gs[parent] = gs[parent] + part if parent in gs else part
 # +                     gs[parent] = Value(gs[parent].value + part.value) if parent in gs else part
