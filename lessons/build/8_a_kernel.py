@@ -1,7 +1,7 @@
 # %% [markdown]
 # # One kernel, and digits
 #
-# *Needs build 6.*
+# *Needs build 7.*
 #
 # **Can your engine read handwriting, and how far is it from minigrad?** You write a loop for Numba from the text of a formula,
 # make a Function of it, and train a network on 1797 digits. Then a clock compares your engine with minigrad, and with PyTorch if
