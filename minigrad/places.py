@@ -229,17 +229,20 @@ tree_of = lru_cache(32)(ast.parse)
 
 
 def running(frame: FrameType | None, *kinds: type[ast.expr]) -> Any:
-    """Return the expression of these kinds that a frame is running, from the tree of its file; None if it is not found.
+    """Return the expression of these kinds that a frame is running, from the tree of its file; None if it is not found."""
+    return None if frame is None else expression_at(frame.f_code, frame.f_lasti, *kinds)
+
+
+def expression_at(code: CodeType, instruction: int, *kinds: type[ast.AST]) -> Any:
+    """Return the expression of these kinds to which an instruction belongs, as `f_lasti` and `tb_lasti` give it, or None.
 
     Its end in the source identifies it: Python lets a method's call after a line break begin at the method's name.
     """
-    if frame is None or (tree := parsed(frame.f_code.co_filename)) is None:
+    if (tree := parsed(code.co_filename)) is None:
         return None
-    line, end, column, end_column = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), (None,) * 4)
-    found = [
-        n for n in ast.walk(tree) if isinstance(n, kinds) and (n.end_lineno, n.end_col_offset) == (end, end_column)
-    ]
-    begins = lambda n: (n.lineno, n.col_offset)
+    line, end, column, end_column = next(islice(code.co_positions(), instruction // 2, None), (None,) * 4)
+    ends, begins = lambda n: (n.end_lineno, n.end_col_offset), lambda n: (n.lineno, n.col_offset)
+    found = [n for n in ast.walk(tree) if isinstance(n, kinds) and ends(n) == (end, end_column)]
     return max(found, key=lambda n: (begins(n) == (line, column), begins(n)), default=None)
 
 

@@ -4,6 +4,7 @@ import collections
 import inspect
 import subprocess
 import sys
+import warnings
 
 import pytest
 
@@ -51,6 +52,27 @@ def method_compared():
 def method_indexed():
     x = torch.ones(2)
     return x.tolist[0]
+
+
+def method_of_a_result():
+    x = torch.ones(2, requires_grad=True)
+    (x * x).mean.backward()
+
+
+def function_without_a_name():
+    loss = lambda x: x.sum()
+    loss.backward()
+
+
+def gradient_of_an_own_class():
+    class Model:
+        def __init__(self):
+            self.weights = [torch.ones(2, requires_grad=True)]
+
+        def step(self):
+            self.weights[-1] -= 0.1 * self.weights[-1].grad
+
+    Model().step()
 
 
 def list_plus_a_tensor():
@@ -111,6 +133,9 @@ EXPLAINED = {
     method_as_an_operand: "x.sum is the function sum, which was not called",
     method_compared: "x.mean is the function mean, which was not called",
     method_indexed: "x.tolist is the function tolist, which was not called",
+    method_of_a_result: "(x * x).mean is the function mean, which was not called",
+    function_without_a_name: "write the parentheses, loss()",
+    gradient_of_an_own_class: "self.weights[-1].grad is None until",
     list_plus_a_tensor: "+ joins lists, and x is a tensor",
     maximum_plus_a_number: "best is a tuple of 2: autograd.grad, func.jvp",
     number_without_graph: "loss is a plain number, without a graph",
@@ -169,6 +194,41 @@ def error_inside_a_library():
     return collections.ChainMap(x.grad).get("x")  # the library's line fails, whatever the user's line holds
 
 
+class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.n = 3
+        return x * ctx.n[0]
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+def element_of_a_number_on_ctx():
+    return Scaled.apply(torch.ones(2))
+
+
+def number_called_with_tensors():
+    pair, loss = (torch.ones(2), torch.ones(2)), 3
+    return loss(pair)
+
+
+def other_none_beside_a_gradient():
+    w, schedule = torch.ones(2, requires_grad=True), None
+    return w.grad, schedule.rate
+
+
+def other_operand_beside_a_gradient():
+    w, rate = torch.ones(2, requires_grad=True), None
+    return w.grad, rate * 2.0
+
+
+def other_tuple_beside_results():
+    pair, sizes = (torch.ones(2), torch.ones(2)), (1, 2)
+    return pair, sizes - 1
+
+
 def own_class_is_called():
     return object()()
 
@@ -183,6 +243,11 @@ def own_class_is_called():
         number_without_name,
         another_method_as_an_operand,
         error_inside_a_library,
+        element_of_a_number_on_ctx,
+        number_called_with_tensors,
+        other_none_beside_a_gradient,
+        other_operand_beside_a_gradient,
+        other_tuple_beside_results,
         own_class_is_called,
     ],
     ids=lambda f: f.__name__,
@@ -191,6 +256,18 @@ def test_other_errors_stay_as_they_are(f):
     with pytest.raises((AttributeError, TypeError)) as raised:
         f()
     note(raised.value)
+    assert not hasattr(raised.value, "__notes__")
+
+
+def test_reading_an_error_does_not_warn():
+    with warnings.catch_warnings(record=True) as caught, pytest.raises(TypeError) as raised:
+        warnings.simplefilter("always")
+        y = torch.ones(2, requires_grad=True) * 2
+        y.grad - 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        note(raised.value)
+    assert [one.message.name for one in caught] == ["grad-of-non-leaf"]
     assert not hasattr(raised.value, "__notes__")
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from ..core.context import Ctx
 from ..core.tensor import Tensor
 from ..errors import full_traceback
-from ..places import chain, is_library_frame, parsed, users_part
+from ..places import chain, expression_at, is_library_frame, users_part
 from .report import searches
 
 PLAIN = (float, int, bool)
@@ -44,40 +44,61 @@ def explanation(e: BaseException) -> str:
     *_, last = chain(e.__traceback__)
     if is_library_frame(last.tb_frame):  # the user's line did not fail itself: its values need not be the cause
         return ""
-    parts = list(expressions(last))
+    parts = list(operands(last, str(e)))
     return next((words for rule in RULES for part in parts if (words := rule(str(e), *part))), "")
 
 
-def expressions(tb: TracebackType) -> Iterator[tuple[ast.expr, Any, str]]:
-    """Yield the names and attributes in the failed line whose values are known, with these and their text."""
-    tree = parsed(tb.tb_frame.f_code.co_filename)
+# expression -> the parts whose types can be the fault
+PARTS: dict[type[ast.AST], Callable[[Any], list[ast.expr]]] = {
+    ast.Attribute: lambda node: [node.value],
+    ast.Subscript: lambda node: [node.value],
+    ast.Call: lambda node: [node.func, *node.args],
+    ast.UnaryOp: lambda node: [node.operand],
+    ast.BinOp: lambda node: [node.left, node.right],
+    ast.AugAssign: lambda node: [node.target, node.value],
+    ast.Compare: lambda node: [node.left, *node.comparators],
+}
+
+
+def operands(tb: TracebackType, message: str) -> Iterator[tuple[ast.expr, Any, str]]:
+    """Yield the operands of the expression that failed, with their values and text, if the error names their types.
+
+    Other names of the line have no part in the error, whatever their values are.
+    """
+    failed = expression_at(tb.tb_frame.f_code, tb.tb_lasti, *PARTS)
     known = {**tb.tb_frame.f_globals, **tb.tb_frame.f_locals}
-    nodes = list(ast.walk(tree)) if tree else []
-    called = [node.func for node in nodes if isinstance(node, ast.Call)]
-    for node in nodes:
-        if isinstance(node, (ast.Name, ast.Attribute)) and node.lineno <= tb.tb_lineno <= (node.end_lineno or 0):
-            found = value_of(node, known)
-            if found is not MISSING and not (type(found).__name__ in METHODS and node in called):
-                yield node, found, ast.unparse(node)
+    named = set(re.findall(r"\w+", message)) - {"object"}
+    for node in [] if failed is None else PARTS[type(failed)](failed):
+        value = value_of(node, known)
+        kinds = {kind.__name__ for kind in type(value).__mro__}
+        kinds |= {type(getattr(value, "__func__", value)).__name__}  # a method asks its function for attributes
+        if value is MISSING or named & kinds:
+            yield node, value, ast.unparse(node)
 
 
 MISSING = object()
 
 
 def value_of(node: ast.expr, known: dict) -> Any:
-    """Return the value of a name, or of an attribute of a tensor or module; nothing else is evaluated."""
+    """Return the value of a name, attribute or element, or MISSING: code of the user's classes does not run again."""
     if isinstance(node, ast.Name):
         return known.get(node.id, MISSING)
-    if isinstance(node, ast.Attribute):
-        of = value_of(node.value, known)
-        simple = isinstance(of, Tensor) or hasattr(of, "_parameters")
-        return getattr(of, node.attr, MISSING) if simple else MISSING
-    return MISSING
+    if not isinstance(node, (ast.Attribute, ast.Subscript)):
+        return MISSING
+    of = value_of(node.value, known)
+    if isinstance(node, ast.Subscript):
+        plain = type(of) in (list, tuple, dict) and isinstance(node.slice, (ast.Constant, ast.UnaryOp))
+        return of[ast.literal_eval(node.slice)] if plain else MISSING
+    if isinstance(of, Tensor):  # the gradient of a result warns when it is read, and stays None
+        return getattr(of, node.attr, MISSING) if node.attr != "grad" or of.is_leaf else MISSING
+    own = getattr(of, "__dict__", {})
+    held = own, own.get("_parameters", {}), own.get("_modules", {})
+    return next((names[node.attr] for names in held if node.attr in names), MISSING)
 
 
 def no_gradient_yet(message: str, node: ast.expr, value: Any, text: str) -> str:
     """Explain `x.grad.zero_()` before the first backward."""
-    if value is not None or not isinstance(node, ast.Attribute) or node.attr != "grad" or "NoneType" not in message:
+    if value is not None or not isinstance(node, ast.Attribute) or node.attr != "grad":
         return ""
     of = ast.unparse(node.value)
     return f"{text} is None until a backward pass has reached {of}. To fix: call backward() first, or test for None"
@@ -86,23 +107,23 @@ def no_gradient_yet(message: str, node: ast.expr, value: Any, text: str) -> str:
 def not_called(message: str, node: ast.expr, value: Any, text: str) -> str:
     """Explain `(x * x).mean` and `x.sum - 1` without parentheses."""
     lacks, used, kind = LACKS.search(message), OPERANDS.search(message), type(value).__name__
-    of_result = lacks and lacks[1] in METHODS and hasattr(Tensor, lacks[2]) and not hasattr(value, lacks[2])
+    of_result = lacks and lacks[1] in METHODS and hasattr(Tensor, lacks[2])
     of_tensor = used and kind in used.groups() and isinstance(getattr(value, "__self__", None), Tensor)
-    if kind not in METHODS or not (of_result or of_tensor):
+    if value is MISSING:  # as in (x * x).mean.backward()
+        of_result = of_result and isinstance(node, ast.Attribute) and hasattr(Tensor, node.attr)
+    elif kind not in METHODS:
         return ""
-    name = getattr(value, "__name__", text)
-    return f"{text} is the function {name}, which was not called. To fix: write the parentheses, {name}()"
+    if not (of_result or of_tensor):
+        return ""
+    name = getattr(value, "__name__", node.attr if isinstance(node, ast.Attribute) else text)
+    call = name if name.isidentifier() else text  # a lambda has no name
+    return f"{text} is the function {name}, which was not called. To fix: write the parentheses, {call}()"
 
 
 def plain_number(message: str, node: ast.expr, value: Any, text: str) -> str:
     """Explain `loss.backward()` of a number."""
     lacks = LACKS.search(message)
-    if (
-        lacks is None
-        or not isinstance(value, PLAIN)
-        or lacks[1] != type(value).__name__
-        or not hasattr(Tensor, lacks[2])
-    ):
+    if lacks is None or not isinstance(value, PLAIN) or not hasattr(Tensor, lacks[2]):
         return ""
     return (
         f"{text} is a plain number, without a graph: item(), float() and tolist() take it out of the tensor. "
@@ -114,10 +135,8 @@ def several_results(message: str, node: ast.expr, value: Any, text: str) -> str:
     """Explain a tuple of tensors that is used as a tensor."""
     if not isinstance(value, (tuple, list)) or not any(isinstance(one, Tensor) for one in value):
         return ""
-    lacks, used = LACKS.search(message), OPERANDS.search(message)
-    kinds = {one.__name__ for one in type(value).__mro__}  # Python names the class, or for + the tuple that it is
-    lacking, operand = lacks and lacks[1] in kinds and hasattr(Tensor, lacks[2]), used and kinds & {*used.groups()}
-    if not (lacking or operand or "not callable" in message):
+    lacks = LACKS.search(message)
+    if not (lacks and hasattr(Tensor, lacks[2]) or OPERANDS.search(message) or "not callable" in message):
         return ""
     if isinstance(value, list):
         return f"{text} is a list of {len(value)} tensors. To fix: stack({text}) makes one of them"
