@@ -27,7 +27,11 @@ def sorting_gradient(answer):
 def inverse_permutation(answer):
     """Position by position: inv[ind[k]] = k."""
     for ind in ([1, 2, 0], [0], [3, 1, 0, 2, 4], [1, 2, 3, 0], list(range(6))):
-        given = answer(np.array(ind))
+        permutation = np.array(ind)
+        np.full(
+            len(ind), -1
+        )  # freed at once: memory that the answer leaves unwritten does not hold the result of a check before
+        given = answer(permutation)
         if given is None:
             raise Wrong("it returns None: is there a return?")
         wanted = np.argsort(ind)
