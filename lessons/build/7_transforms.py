@@ -65,15 +65,23 @@ def innermost(args): ...
 lessons.check("innermost", innermost)
 
 # %% [markdown]
-# `run` asks it. Three small Functions change shapes: layers need them.
+# `run` asks it. A product of matrices goes to a layer as a product and a sum, so no layer needs a rule for it. Three small
+# Functions change shapes: layers need them.
 
 
 # %%
 def run(function, *args):
     """Give an operation to the innermost layer; without one, to a dual or to the Function."""
     if (layer := innermost(args)) is not None:
-        return layer.process(function, args)
+        return contracted(*args) if function is MatMul else layer.process(function, args)
     return push(function, *args) if any(isinstance(a, Dual) for a in args) else function.apply(*args)
+
+
+def contracted(x, y):
+    """Return x @ y as a product and a sum."""
+    (rows, inner), (_, *columns) = shape_of(x), shape_of(y)
+    products = run(Reshape, x, (rows, inner, 1)) * run(Reshape, y, (1, inner, *(columns or [1])))
+    return run(Reshape, run(SumTo, products, (rows, 1, *(columns or [1]))), (rows, *columns))
 
 
 def shape_of(x):
@@ -121,7 +129,7 @@ class SumTo(Function):
         return np.broadcast_to(g, ctx.shape), None
 
 
-lessons.keep(run, shape_of, Reshape, Expand, SumTo)
+lessons.keep(run, contracted, shape_of, Reshape, Expand, SumTo)
 
 # %% [markdown]
 # ## 2. Shapes in a batch
@@ -169,8 +177,6 @@ class Batch(Layer):
         elif function is SumTo:
             ones = (1,) * (len(shape_of(x)) - len(rest[0]))
             out = run(Reshape, run(SumTo, inside, (size, *ones, *rest[0])), (size, *rest[0]))
-        elif function is MatMul:
-            raise NotImplementedError("vmap has no rule for @ here: write it with *, and sum")
         else:
             rank = max(len(shape_of(a)) for a in args)
             out = run(function, *(lift(self, a, rank) for a in args))
@@ -225,8 +231,6 @@ class Grad(Layer):
 
 def pull_of(function):
     """Return the backward of a Function, made of operations: from the result, its gradient and the arguments."""
-    if function is MatMul:
-        raise NotImplementedError("grad has no rule for @ here: write it with *, and sum")
     return {
         Add: lambda out, g, x, y: (g, g),
         Mul: lambda out, g, x, y: (g * y, g * x),
@@ -267,6 +271,9 @@ print(second.value)
 each = vmap(grad(lambda x: total(tanh(x) * x)))(Value([[1.0, 2.0], [3.0, 4.0]]))
 print(each.value)
 assert np.isclose(second.value, 12.0), "the second derivative of x**3 at 2"
+w, xs = Value(np.ones((2, 3))), Value([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+per_example = vmap(lambda x: grad(lambda w: total(tanh(w @ x)))(w))(xs)
+assert per_example.value.shape == (2, 2, 3), "a gradient of w for each example"
 draw(grad(lambda x: x * x)(Value(3.0)))
 
 # %% [markdown]

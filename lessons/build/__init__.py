@@ -18,8 +18,7 @@ The engine after step 4, on which steps 5 to 8 build:
 - `unbroadcast(g, shape)`, `numeric_gradient(f, x)`
 
 Since step 6 the operators call `run(function, *args)`.  Step 7 gives it layers: `Box(value, layer)`, `innermost(args)`,
-`shape_of(x)`, the Functions `Reshape`, `Expand` and `SumTo`, and the transforms `vmap(f)` and `grad(f)`.  Their layers have no
-rule for `MatMul`.
+`shape_of(x)`, the Functions `Reshape`, `Expand` and `SumTo`, and the transforms `vmap(f)` and `grad(f)`.
 
 The last cells of steps 1 to 4 show graph.py, backward.py, tensor.py, function.py and context.py of minigrad/core.  Steps 5 to 8
 show inplace.py, saved.py, engine.py and frames.py.

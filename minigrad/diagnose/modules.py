@@ -197,9 +197,10 @@ def omits_training(who: str, frame: FrameType) -> bool:
     nodes = () if tree is None else ast.walk(tree)
     calls = [n for n in nodes if isinstance(n, ast.Call) and n.lineno <= frame.f_lineno <= (n.end_lineno or 0)]
     calls = [n for n in calls if getattr(n.func, "attr", getattr(n.func, "id", "")) == who]
-    given = [*calls[0].args, *calls[0].keywords] if len(calls) == 1 else [ast.Starred()]
-    names = [getattr(g, "arg", "") for g in given]  # None for **kwargs
-    return len(calls) == 1 and len(calls[0].args) < 3 and not {"training", None} & set(names) and not starred(given)
+    if len(calls) != 1:
+        return False
+    names = {k.arg for k in calls[0].keywords}  # None for **kwargs
+    return len(calls[0].args) < 3 and not {"training", None} & names and not starred(calls[0].args)
 
 
 def starred(given: list) -> bool:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from lessons import catalogue, lesson
+from lessons.class_command import Running, results
 from lessons.class_report import common, page
-from lessons.command import Running, results
 from lessons.grading import USUAL, Graded, grade_folder
 from lessons.students import assign, names
 from tests.browser import launched

@@ -16,7 +16,7 @@ import pytest
 
 from lessons import grading, lesson, supervise
 from lessons.as_notebook import notebook, sources
-from lessons.command import line
+from lessons.class_command import line
 from lessons.grading import Limits, grade, grade_folder
 from lessons.run import TooLong, source, within
 from lessons.table import write_csv

@@ -61,16 +61,19 @@ def run_loop(answer):
     """One loop serves arrays of every shape: broadcasting makes the shapes equal, and flat arrays have one index."""
     random = np.random.default_rng()
 
-    def loop(x_, y_, result_):
-        for name, a in (("x_", x_), ("y_", y_), ("result_", result_)):
+    def loop(*arrays):
+        *inputs, result_ = arrays
+        for name, a in zip(["x_", "y_"][: len(inputs)] + ["result_"], arrays):
             if getattr(a, "ndim", None) != 1:
                 raise Wrong(f"the loop receives {name} with the shape {list(np.shape(a))}: it needs flat arrays")
-        if not len(x_) == len(y_) == len(result_):
-            raise Wrong(
-                f"the loop receives {len(x_)}, {len(y_)} and {len(result_)} numbers: broadcast the arrays first"
-            )
+        sizes = [len(a) for a in arrays]
+        if len({*sizes}) > 1:
+            raise Wrong(f"the loop receives {' and '.join(map(str, sizes))} numbers: broadcast the arrays first")
         for i in range(len(result_)):
-            result_[i] = x_[i] - 2 * y_[i]
+            result_[i] = formula(*(a[i] for a in inputs))
+
+    def formula(x, y=0.0):
+        return x - 2 * y
 
     cases = {
         "two matrices": (random.normal(size=(2, 3)), random.normal(size=(2, 3))),
@@ -79,15 +82,16 @@ def run_loop(answer):
         "a number and a vector": (np.asarray(random.normal()), random.normal(size=4)),
         "a transposed matrix": (random.normal(size=(3, 2)).T, random.normal(size=(2, 3))),
         "two numbers": (np.asarray(2.0), np.asarray(3.0)),
+        "one matrix": (random.normal(size=(2, 3)),),
     }
-    for what, (x, y) in cases.items():
-        before = x.copy(), y.copy()
-        out = answer(loop, x, y)
+    for what, arrays in cases.items():
+        before = [a.copy() for a in arrays]
+        out = answer(loop, *arrays)
         if out is None:
             raise Wrong("it returns None: is there a return?")
-        if not (np.array_equal(x, before[0]) and np.array_equal(y, before[1])):
+        if not all(map(np.array_equal, arrays, before)):
             raise Wrong(f"for {what} an argument has changed: make a new array for the result")
-        close(out, x - 2 * y, f"the result for {what}")
+        close(out, formula(*arrays), f"the result for {what}")
 
 
 @exercise(
