@@ -9,7 +9,8 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,24 @@ def is_programs(run: BackwardRun) -> bool:
     return run.around is None and all(getattr(producer(edge), "_layer", None) is None for edge in run.roots)
 
 
+@contextmanager
+def after_backwards_of_torch(note: Callable[[list], None]) -> Iterator[None]:
+    """Call `note` with the roots after each backward of PyTorch in the block."""
+    import torch  # type: ignore[import-not-found]
+
+    backward = torch.autograd.backward
+
+    def noted(tensors: Any, *args: Any, **kwargs: Any) -> None:
+        backward(tensors, *args, **kwargs)
+        note([tensors] if isinstance(tensors, torch.Tensor) else list(tensors))
+
+    torch.autograd.backward = noted  # Tensor.backward calls it as well
+    try:
+        yield
+    finally:
+        torch.autograd.backward = backward
+
+
 class Roots(Observer):
     """Notes where the last backward begins, of minigrad and, if the program uses it, of PyTorch."""
 
@@ -55,23 +74,19 @@ class Roots(Observer):
             self.edges, self.theirs = list(run.roots), []
 
     def __enter__(self) -> Roots:
+        self._stack = ExitStack()
         events.add(self)
+        self._stack.callback(events.remove, self)
         if self.torch:
-            import torch  # type: ignore[import-not-found]
-
-            self._backward = backward = torch.autograd.backward
-
-            def noted(tensors: Any, *args: Any, **kwargs: Any) -> None:
-                backward(tensors, *args, **kwargs)
-                self.edges, self.theirs = [], [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
-
-            torch.autograd.backward = noted  # Tensor.backward calls it as well
+            self._stack.enter_context(after_backwards_of_torch(self.note_theirs))
         return self
 
     def __exit__(self, *_: object) -> None:
-        events.remove(self)
-        if self.torch:
-            sys.modules["torch"].autograd.backward = self._backward
+        self._stack.close()
+
+    def note_theirs(self, roots: list) -> None:
+        """Note the roots of a backward of PyTorch."""
+        self.edges, self.theirs = [], roots
 
     def tensors(self) -> list:
         """Return the tensors at the roots; the recording that runs has minigrad's."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .errors import Failure, Usage
 from .files import nearest
@@ -21,6 +21,9 @@ from .libraries import Libraries, installed, is_drawn, is_module, library_of_ten
 from .source_text import python_text, text_of
 from .trimmed_record import leading_to_outputs
 from .view import ADDED, SHOW, View, view_of
+
+if TYPE_CHECKING:
+    from .long_programs import Part
 
 
 @dataclass
@@ -35,6 +38,7 @@ class Program:
     seeds: dict[str, Any] = field(default_factory=dict)  # tangent and grad, as for minigrad.record
     directions: dict[str, str] = field(default_factory=dict)  # by pass, a sentence if it does not begin with ones
     times: bool = False  # True to record the time of each operation
+    part: Part | None = None  # the part that is recorded, if it is known
 
     @classmethod
     def read(cls, file: str, words: Sequence[str] = ()) -> Program:
@@ -137,16 +141,12 @@ class Program:
 
         If the program defines a function of this name, nothing is recorded while the program runs.
         """
-
-        def program():
-            self.run()
-            return self.find(name)
-
         if defines(self.text, name):
             with self.libraries.uncompiled():
-                program()
+                self.run()
+            self.find(name)
             return None
-        rec = self.libraries.record(program, passes, name, times=self.times, **self.seeds)
+        rec = self.record_part(lambda: self.find(name), passes, name)
         library = library_of_tensor(self.names[name])
         if not library:
             return None
@@ -165,15 +165,33 @@ class Program:
 
         with Roots(self.libraries.torch) as roots:
 
-            def program():
-                self.run()
-                if found := roots.tensors():
-                    return found
+            def found() -> list:
+                if tensors := roots.tensors():
+                    return tensors
                 raise Usage(f"{self.file} runs no backward. {Listing.of(self).advice(self.file)}")
 
-            rec = self.libraries.record(program, passes, "", times=self.times, **self.seeds)
+            rec = self.record_part(found, passes)
         rec.name_values(names_of_tensors(self.names))
         return rec
+
+    def record_part(self, found: Callable[[], Any], passes: Sequence[str], name: str = "") -> Any:
+        """Record the program, up to what is `found` then.
+
+        One that runs many backwards runs once more, recorded around its value `name`, or else around its last backward.
+        """
+        from .long_programs import MANY, Limit, Start, TooMany, silent
+
+        start, value = Start(self.folder), lambda: self.names.get(name)
+        while True:
+            try:
+                with silent(self.part is not None), Limit(value, self.part, self.libraries.torch) as limit:
+                    run = lambda: limit.run(self.run) or found()
+                    return self.libraries.record(run, passes, name, times=self.times, **self.seeds)
+            except TooMany as many:
+                self.part = many.part
+            start.restore()
+            said = f"{self.file} ran again, silently, to record its last steps: it runs more than {MANY} backwards"
+            self.notes += [said] if said not in self.notes else []
 
     def record_function(self, name: str, passes: Sequence[str], args: str | None) -> tuple[dict, list[str]]:
         """Record a call of the program's function or module `name`."""

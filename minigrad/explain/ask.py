@@ -92,12 +92,24 @@ def pushed(f: Callable, inputs: tuple, tangents: tuple) -> Asked:
     return Asked(rec, "tangent", out)
 
 
+def behind_results(rec: Record) -> set[int]:
+    """Return the values that the program computed the recording's results from."""
+    found = set(rec.outputs)
+    for event in [event for g in reversed(rec.groups) if g.phase == "forward" for event in reversed(g.events)]:
+        if not found.isdisjoint(event.outputs):
+            found.update(i for i in event.inputs if isinstance(i, int))
+    return found
+
+
 def chosen(rec: Record, of: Any) -> int:
     """Return the value to differentiate with respect to: the first one, or the one that `of` names, counts or is."""
-    able = [v for v in rec.values if v.index in rec.gradients and v.kind == "parameter"]
+    leading = behind_results(rec)
+    having = [v for v in rec.values if v.index in rec.gradients]
+    having = [v for v in having if v.index in leading] or having  # not those of earlier training steps
+    able = [v for v in having if v.kind == "parameter"]
     if of is not None:
         named = lambda v: isinstance(of, str) and of in (v.name, as_expression(v.name))  # as in pictures: net[0].weight
-        found = [v for v in rec.values if v.index in rec.gradients and (named(v) or v.tensor is of)]
+        found = [v for v in having if named(v) or v.tensor is of]
         found += [able[of]] if isinstance(of, int) and -len(able) <= of < len(able) else []
     else:
         found = able

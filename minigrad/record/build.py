@@ -149,7 +149,7 @@ def write_words(rec: Record, document: schema.Document, number: Numbers, sides: 
     handed = [Handed(where, [number.new.get(i) for i in values]) for where, values in rec.handed]
     later = name_variables(document.values, document.ops, handed)
     program = [document.ops[i] for group, i in number.ops.items() if group.events]
-    named = choose_labels(document, program, later, outside)
+    named = choose_labels(document, program, later, outside, rec.has_gap)
     saved: dict[int, str] = {}
     for group, i in number.ops.items():
         if group.function and group.events:
@@ -186,7 +186,11 @@ def tensors(op: schema.Op) -> set[int]:
 
 
 def choose_labels(
-    document: schema.Document, program: Iterable[schema.Op], later: Collection[int], outside: Collection[int]
+    document: schema.Document,
+    program: Iterable[schema.Op],
+    later: Collection[int],
+    outside: Collection[int],
+    partial: bool = False,
 ) -> Labels:
     """Return the labels of a document. Values that lead to no result, and those `outside`, have the last numbers.
 
@@ -197,7 +201,7 @@ def choose_labels(
     read = set(document.outputs).union(*map(tensors, leading))
     shown = read.union(*[op.outputs for op in leading]) - set(outside)
     others = written_over(document.values, read) | set(later)
-    return Labels(document.values, program, others, {v.id for v in document.values} - shown)
+    return Labels(document.values, program, others, {v.id for v in document.values} - shown, partial)
 
 
 def written_over(values: list[schema.Value], read: set[int]) -> set[int]:

@@ -20,6 +20,7 @@ from inspect import Parameter, signature
 from threading import RLock
 from types import CodeType
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -40,6 +41,11 @@ from .values import NOWHERE, Event, OpEntry, Ref, ValueInfo, bottom
 
 ALIVE = object()  # instead of an edge: use the tensor's current one
 NO_LAYERS: list = []
+
+
+def digest(v: ValueInfo) -> int:
+    """Return a number that differs if a value's content does."""
+    return crc32(np.ascontiguousarray(v.numbers()).view(np.uint8))
 
 
 class EventLog(Transfers):
@@ -68,6 +74,8 @@ class EventLog(Transfers):
         self.handed: list[tuple] = []  # a line, and the values that it received without an operation
         self.contents = False  # True to keep the elements of values that no expression gives
         self.reads: list[tuple] = []  # see reads.py
+        self.has_gap = False  # True if the recording has paused
+        self._alive: list[tuple] = []  # values in memory then
 
     def settle(self) -> None:
         """Evaluate the log."""
@@ -181,6 +189,20 @@ class EventLog(Transfers):
             self._ids.pop(noted.key, None)
             if noted.array is not bottom(x):
                 self._stale[noted.key] = group
+
+    def note_alive(self) -> None:
+        """Note the contents of all values that are still in memory, which the program may write unseen."""
+        self.settle()
+        self.has_gap = True
+        alive = [v for v in self.values if v.array is not None and not v.is_past and self._ids.get(v.key) == v.index]
+        self._alive = [(v, digest(v), schema.summary(v.array, v.kind in schema.LEAVES)) for v in alive]
+
+    def forget_written(self) -> None:
+        """Note that tensors whose memory was written unseen have new values from now on."""
+        for v, before, summary in self._alive:
+            if digest(v) != before:
+                v.summary, v.lost = summary, True
+                self._ids.pop(v.key, None)
 
     def note_bases(self, group: OpEntry, x: Tensor, bases: list) -> None:
         """Note a write to a view: in the same operation, each of its bases becomes itself with that region replaced.

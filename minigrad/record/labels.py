@@ -44,12 +44,18 @@ def is_state(v: schema.Value) -> bool:
     return bool(v.name) and (v.kind == "parameter" or bool(path) and not last.isdigit())
 
 
+def earlier(n: int) -> tuple[str, str]:
+    """Return what the n-th content of a variable before its plain name adds to it, in its label and its shown name."""
+    old = f"_old_{n}" if n > 1 else "_old"
+    return old, old
+
+
 class Labels:
     """Chooses the labels and shown names of values, which it stores in them; `tangent` names tangents in formulas.
 
     `program` are the operations that the program ran, which excludes the engine's backward on arrays. Values in `others`
     leave the plain name of their variable to another value. Values in `last` have the last numbers: they are shown by the
-    names of another record, or not at all.
+    names of another record, or not at all; in a `partial` record they are not counted, because it has not all rounds.
     """
 
     def __init__(
@@ -58,9 +64,10 @@ class Labels:
         program: Iterable[schema.Op],
         others: Collection[int] = (),
         last: Collection[int] = (),
+        partial: bool = False,
     ):
         self.values = {v.id: v for v in values}
-        self.others, self.last = others, last
+        self.others, self.last, self.partial = others, last, partial
         self.program = list(program)
         self.lines: dict[int, tuple] = {o: (op.where.file, op.where.line) for op in self.program for o in op.outputs}
         self.taken = {op.name for op in self.program}  # calls may use them, as in t(x)
@@ -102,6 +109,9 @@ class Labels:
                 groups.setdefault(v.name, []).append(v)
         counted = []
         for name, several in groups.items():
+            if self.partial and (past := [v for v in several if v.id in self.last]) != several:
+                counted += [(v, name, earlier(n)) for n, v in enumerate(reversed(past), 1)]
+                several = [v for v in several if v not in past]
             marked = list(self.marks(several))
             counted += [(v, name, mark) for v, mark in zip(several, marked) if mark]
             for v in [v for v, mark in zip(several, marked) if not mark]:
@@ -124,8 +134,7 @@ class Labels:
                 turn += 1
                 yield f"_{turn}", f"[{turn}]"
             elif k < plain:
-                old = f"_old_{plain - k}" if plain - k > 1 else "_old"
-                yield old, old
+                yield earlier(plain - k)
             else:
                 yield (f"_{number}", str(number).translate(SUBSCRIPTS)) if number > 1 else None
 

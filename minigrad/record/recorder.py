@@ -45,6 +45,8 @@ from .times import Clock
 from .transfers import transfer_entry
 from .values import Event, bottom
 
+MODES = "grad", "inference", "dual", "observers"  # of a frame
+
 
 class Record(EventLog, Layer, Observer):
     """A running or finished recording, used as `with minigrad.record() as rec:`.
@@ -103,11 +105,38 @@ class Record(EventLog, Layer, Observer):
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._scope is not None:
+            self.stop()
+
+    def can_stop(self) -> bool:
+        """Return True if the program is in no other context than at the beginning."""
+        if self._scope is None:
+            return False
+        here, first = current(), self._scope.frame
+        return here.layer is self and all([getattr(here, mode) == getattr(first, mode) for mode in MODES])
+
+    def stop(self) -> None:
+        """End the recording; it can go on later."""
+        self._outside = self._scope.old
         self._scope.__exit__()
         end(self)
         for t, old in self._seeded:
             t._tan = old
         self._outer = self._scope = None
+
+    def pause(self) -> None:
+        """Stop until `go_on`; values that the program writes in between keep their contents in the record."""
+        self.stop()
+        self.note_alive()
+
+    def can_go_on(self) -> bool:
+        """Return True if a stopped recording can go on here, in the context in which it has begun."""
+        return self._scope is None and current() is self._outside
+
+    def go_on(self) -> None:
+        """Record again."""
+        self.forget_written()
+        self.__enter__()
 
     def on_op(self, frame: Frame) -> Any:
         """Return the callback for operations on the fast path; None if they must come through `process`."""

@@ -8,6 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tests.forked import python  # noqa: E402
+from tests.viz import test_long_programs as long  # noqa: E402
 
 pytestmark = pytest.mark.parity
 
@@ -325,3 +326,11 @@ def test_a_cell_of_pytorch_is_traced_in_a_notebook():
         assert not failed.success and torch.overrides._get_current_function_mode() is None
     finally:
         InteractiveShell.clear_instance()
+
+
+def test_a_training_run_of_pytorch_is_recorded_around_its_last_step(tmp_path, monkeypatch):
+    text = long.TRAINING.replace("import minigrad as torch", "import torch").format(steps=26)
+    part, notes = long.recorded(tmp_path, monkeypatch, text, "loss")
+    whole, _ = long.recorded(tmp_path, monkeypatch, text, "loss", many=1000)
+    assert long.computed(part) == long.computed(whole) and notes == [f"train.py {long.BACK}"]
+    assert [v["shown"] for v in part["values"] if v["id"] in part["outputs"]] == ["loss"]

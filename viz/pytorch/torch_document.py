@@ -175,7 +175,7 @@ class Builder:
         ran = {"forward", *[op.phase for op in ops]}
         passes = [one for one in ("forward", "backward", "jvp") if one in ran]
         document = schema.Document({**program, "passes": passes}, values, ops, outputs, whole)
-        self.named = choose_labels(document, own, later, outside)
+        self.named = choose_labels(document, own, later, outside, self.backward.recorder.has_gap)
         saved: dict[int, str] = {}
         for op, call in zip(ops, self.calls):
             saved |= {} if call.cls is None else named_by_author(call.cls, op.saved)

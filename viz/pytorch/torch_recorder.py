@@ -77,6 +77,7 @@ class Recorder:
         self.module_paths: dict[Any, dict] = {}
         self.crossings: Crossings | None = None  # to NumPy and back, in a method of a custom Function
         self.added_backward = False  # True if `run_backward` ran, because the program ran none
+        self.paused = self.has_gap = False
         self._busy = False
         self._insides: list[Inside] = []  # calls of methods of the Function that is running
 
@@ -89,9 +90,23 @@ class Recorder:
         finally:
             self._busy = before
 
+    def can_stop(self) -> bool:
+        """Return True: the recording can pause and go on at any time."""
+        return True
+
+    can_go_on = can_stop
+
+    def pause(self) -> None:
+        """Record nothing until the recording goes on."""
+        self.paused = self.has_gap = True
+
+    def go_on(self) -> None:
+        """Record again."""
+        self.paused = False
+
     def is_paused(self) -> bool:
         """Return True if calls are not recorded now: inside another call, or in backward, which hooks record."""
-        return self._busy or run_now() != self.within
+        return self._busy or self.paused or run_now() != self.within
 
     # ------------------------------------------------------------------------------------------------------- calls
     def asked(self, func: Any, args: tuple, kwargs: dict) -> Any:

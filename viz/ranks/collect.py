@@ -19,6 +19,7 @@ from minigrad.record.live_recordings import alive
 from minigrad.record.transfers import transfer_entry
 
 from ..errors import Usage
+from ..long_programs import WHOLE
 from ..run_program import Program, names_of_tensors
 from ..trimmed_record import leading_to_outputs, mentioned, tensors, with_transfers
 from .merge import merged
@@ -37,6 +38,7 @@ class Report:
 def report(program: Program, name: str, passes: Sequence[str]) -> Report:
     """Run a program on this rank, and return its report."""
     rec, missing_because = None, ""
+    program.part = WHOLE  # processes that wait for each other cannot run again
     with timed() as times:
         try:
             rec = program.recording(name, passes)

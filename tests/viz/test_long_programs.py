@@ -1,0 +1,166 @@
+"""Pictures of values of a training run: only the steps around the value are recorded, in a second, silent run."""
+
+import random
+
+import pytest
+
+import minigrad
+from tests.viz import command
+from viz import long_programs
+from viz.run_program import Program
+
+TRAINING = """
+import minigrad as torch
+import random
+
+torch.manual_seed(3)
+net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Tanh(), torch.nn.Linear(3, 1))
+optimizer = torch.optim.Adam(net.parameters(), lr=0.1)
+x = torch.randn(4, 2)
+y = x.sum(1, keepdim=True)
+before = x.mean() * 2
+for step in range({steps}):
+    noise = random.random() * torch.randn(4, 2)
+    loss = torch.nn.functional.mse_loss(net(x + noise), y)
+    if step == 5:
+        early = loss * 2
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    if step % 10 == 0:
+        print("step", step)
+after = net(x).mean()
+"""
+BACK = "ran again, silently, to record its last steps: it runs more than 20 backwards"
+
+
+def recorded(folder, monkeypatch, text, name, many=long_programs.MANY):
+    """Return the record of a value of a program and its notes."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(long_programs, "MANY", many)
+    (folder / "train.py").write_text(text)
+    random.seed(1)
+    program = Program.read("train.py")
+    record, _ = program.record(name, ("forward", "backward", "jvp"))
+    return record, program.notes
+
+
+def computed(record):
+    """Return what a picture says about each operation: its text, line, numbers and derivatives."""
+    values = {v["id"]: v["summary"] for v in record["values"]}
+    numbers = lambda ids: [values.get(i) for i in ids if isinstance(i, int)]
+    return [
+        (op["phase"], op["name"], op["where"]["line"], numbers(op["inputs"]), numbers(op["outputs"]),
+         [(values[edge["input"]], values[edge["gives"]]) for edge in op["edges"]],
+         [values[t] for t in op["tangents"].values()])
+        for op in record["ops"]
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["loss", "early", "before", "after", ""])
+def test_a_part_of_a_training_run_is_recorded_as_in_the_whole(name, tmp_path, monkeypatch):
+    part, notes = recorded(tmp_path, monkeypatch, TRAINING.format(steps=26), name)
+    whole, none = recorded(tmp_path, monkeypatch, TRAINING.format(steps=26), name, many=1000)
+    forward = lambda record: [op for op in computed(record) if op[0] in ("forward", "backward")]
+    assert forward(part) == forward(whole)
+    assert notes == [f"train.py {BACK}"] and not none
+
+
+def test_the_picture_of_the_last_step_has_plain_names(tmp_path, monkeypatch):
+    record, _ = recorded(tmp_path, monkeypatch, TRAINING.format(steps=25), "loss")
+    shown = {v["id"]: v["shown"] for v in record["values"]}
+    assert [shown[o] for o in record["outputs"]] == ["loss"]
+    assert {"net[0].weight", "y", "x"} <= {shown[i] for op in record["ops"] for i in op["inputs"] if isinstance(i, int)}
+
+
+def test_a_record_does_not_grow_with_the_number_of_steps(tmp_path, monkeypatch):
+    sizes = [len(recorded(tmp_path, monkeypatch, TRAINING.format(steps=n), "loss")[0]["values"]) for n in (24, 40)]
+    assert sizes[0] == sizes[1]
+
+
+def test_the_command_says_it_and_prints_once(tmp_path):
+    (tmp_path / "train.py").write_text(TRAINING.format(steps=25))
+    done = command.minigrad(tmp_path, "render", "train.py:loss", "-o", "loss.json")
+    assert done.stdout.decode().splitlines() == ["step 0", "step 10", "step 20", "wrote loss.json"]
+    assert done.stderr.decode() == f"minigrad: train.py {BACK}\n"
+    explained = command.minigrad(tmp_path, "explain", "train.py:loss").stdout.decode()
+    assert explained.startswith("∂loss/∂net[0].weight")
+
+
+def test_explain_derives_the_last_of_few_steps(tmp_path):
+    (tmp_path / "train.py").write_text(TRAINING.format(steps=3))
+    explained = command.minigrad(tmp_path, "explain", "train.py:loss").stdout.decode()
+    assert explained.startswith("∂loss[3]/∂net[0].weight")
+
+
+def test_memory_that_changes_unseen_has_its_numbers_in_both_places(tmp_path, monkeypatch):
+    text = """
+import minigrad as torch
+
+w, state = torch.tensor([1.0], requires_grad=True), torch.zeros(1)
+first = w * 3 + state
+for step in range(40):
+    (w * 2).sum().backward()
+    w.data -= 0.5
+    state.numpy()[:] += 1
+last = w * 3 + state
+both = first + last
+"""
+    record, _ = recorded(tmp_path, monkeypatch, text, "both")
+    found = {v["shown"]: v["summary"]["values"] for v in record["values"] if v["kind"] != "gradient"}
+    assert found["first"] == [3.0] and found["last"] == [(1 - 20) * 3 + 40.0]
+    products = [
+        op for op in record["ops"] if op["phase"] == "forward" and op["name"] == "mul" and op["where"]["line"] != 6
+    ]
+    values = {v["id"]: v["summary"].get("values") for v in record["values"]}
+    assert sorted(values[op["inputs"][0]] for op in products) == [[-19.0], [1.0]]
+
+
+def test_a_program_that_runs_differently_is_recorded_as_a_whole(tmp_path, monkeypatch):
+    text = """
+import pathlib
+import minigrad as torch
+
+w = torch.tensor(1.0, requires_grad=True)
+marker = pathlib.Path("marker")
+for step in range(8 if marker.exists() else 30):
+    loss = w * step
+    loss.backward()
+marker.touch()
+"""
+    record, _ = recorded(tmp_path, monkeypatch, text, "loss")
+    assert [v["summary"]["values"] for v in record["values"] if v["id"] in record["outputs"]] == [7.0]
+
+
+@pytest.mark.parametrize("block", ["torch.autograd.set_detect_anomaly(True)", "torch.enable_grad()"])
+def test_a_loop_inside_a_mode_is_recorded(block, tmp_path, monkeypatch):
+    text = TRAINING.format(steps=25)
+    head, loop = text.split("for step")
+    inside = f"{head}with {block}:\n" + "".join(f"    {line}\n" for line in f"for step{loop}".splitlines())
+    part, _ = recorded(tmp_path, monkeypatch, inside, "loss")
+    whole, _ = recorded(tmp_path, monkeypatch, inside, "loss", many=1000)
+    assert computed(part) == computed(whole)
+
+
+def test_the_second_run_begins_where_the_first_one_did(tmp_path, monkeypatch):
+    (tmp_path / "own.py").write_text("calls = []\n")
+    (tmp_path / "folder").mkdir()
+    text = """
+import os
+import numpy
+import own
+import minigrad as torch
+
+os.chdir("folder")
+own.calls.append(1)
+w = torch.tensor(1.0, requires_grad=True)
+for step in range(30):
+    loss = w * len(own.calls) + float(numpy.random.rand()) + torch.rand(())
+    loss.backward()
+"""
+    monkeypatch.syspath_prepend(tmp_path)
+    minigrad.manual_seed(0)
+    part, _ = recorded(tmp_path, monkeypatch, text, "loss")
+    assert [op["name"] for op in part["ops"] if op["phase"] == "forward"].count("mul") == 1
+    number = [v["summary"]["values"] for v in part["values"] if v["name"] == "" and v["kind"] == "computed"]
+    assert number and number[0] == 1.0  # w * 1: the module was imported anew
