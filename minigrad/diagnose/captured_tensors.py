@@ -7,14 +7,17 @@ the tensors that forward computes from its inputs: if one is saved, second deriv
 
 from __future__ import annotations
 
+from enum import Enum
 from functools import partial
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from ..arrays.dtypes import FLOATS
 from ..arrays.memory import storage
 from ..core.context import Ctx, contains_identical, index_of_identical
 from ..core.frames import OFF, ON, Frame, Layer, apply_at, current, use
-from ..core.function import as_tuple
+from ..core.function import Function, as_tuple
 from ..core.function import run_forward as run_plain
 from ..core.graph import history, producer
 from ..core.inplace import inplace_at
@@ -26,6 +29,12 @@ from . import debug
 from .ctx import check_before_backward, check_class, unmarked
 from .cut_functions import note_dtypes
 from .missing_methods import check_names
+from .user_methods import own_forward
+
+MADE = ("Node", "combined")  # attributes that a class gets when it is defined
+CONSTANTS = (bool, int, float, complex, str, bytes, type(None), type, ModuleType, Enum)
+# by the code of forward: the methods' names and codes, of classes that have run
+checked: WeakKeyDictionary[CodeType, set[frozenset]] = WeakKeyDictionary()
 
 
 class CaptureGuard(Layer):
@@ -129,6 +138,41 @@ def missed(who: str, i: int, shape: tuple, maker: str) -> None:
         )
 
 
+def is_repeated(cls: Any) -> bool:
+    """Return True if a class with the same methods has run before: a function may define the class at each call.
+
+    Methods that close over something that can hold a tensor are not the same.
+    """
+    own = {name: getattr(f, "__func__", f) for name, f in vars(cls).items() if name[0] != "_" and name not in MADE}
+    methods = {name: own_forward(f) for name, f in own.items() if isinstance(f, FunctionType)}
+    held = [value for f in methods.values() for value in held_by(f)]
+    held += [value for name, value in own.items() if name not in methods]
+    if cls.__bases__ != (Function,) or "forward" not in methods or not all(map(is_plain, held)):
+        return False
+    codes = frozenset([(name, f.__code__) for name, f in methods.items()])
+    known = checked.setdefault(methods["forward"].__code__, set())
+    repeated = codes in known
+    known.add(codes)
+    return repeated
+
+
+def held_by(f: FunctionType) -> list:
+    """Return the values in which a function can differ from others with its code."""
+    try:
+        cells = [cell.cell_contents for cell in f.__closure__ or ()]
+    except ValueError:  # a name without a value yet
+        return [f]
+    return [*cells, *(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()]
+
+
+def is_plain(value: Any) -> bool:
+    """Return True if no tensor can be reached through a value."""
+    if type(value) is tuple:
+        return all(map(is_plain, value))
+    alone = isinstance(value, FunctionType) and not (value.__closure__ or value.__defaults__ or value.__kwdefaults__)
+    return alone or isinstance(value, CONSTANTS)
+
+
 def run_forward(frame: Frame, ctx: Ctx, args: tuple) -> Any:
     """Run a user's forward, under a CaptureGuard the first time, inside transforms and in debug mode."""
     cls: Any = ctx._fn
@@ -136,8 +180,12 @@ def run_forward(frame: Frame, ctx: Ctx, args: tuple) -> Any:
     if not first and (plain or current() is frame and not debug.mode.on):
         return run_plain(frame, ctx, args)
     if first:
-        check_names(cls)
         cls._checked = True
+        if plain and not debug.mode.on and is_repeated(cls):
+            returned = run_plain(frame, ctx, args)
+            note_dtypes(cls, as_tuple(returned))
+            return returned
+        check_names(cls)
     guard = CaptureGuard(cls, args, ctx._needs, frame.dual)
     watched = zip(args, ctx._needs) if debug.mode.on else ()
     marks = [debug.fingerprint(plain_tensor(a)._a) if need else None for a, need in watched]

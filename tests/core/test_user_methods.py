@@ -260,3 +260,40 @@ def test_a_weight_used_under_no_grad_in_forward_is_no_warning(meant):
     with quiet if meant else pytest.warns(torch.MinigradWarning, match="requires grad but is not one of its inputs"):
         Again.apply(torch.full((3,), 2.0, requires_grad=True)).sum().backward()
     assert weight.grad.tolist() == [2, 2, 2]
+
+
+def scaling(k, weight=None, bias=1.0):
+    """Return a new class that multiplies by k, and also uses `weight` and `bias` where they are not None."""
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, bias=bias):
+            return x * k * bias if weight is None else x * k * weight
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * k, None
+
+    return Scale
+
+
+@pytest.mark.parametrize("held", [{"weight": True}, {"bias": True}])
+def test_a_class_that_is_defined_again_is_checked_if_it_holds_a_tensor(held):
+    x = torch.ones(2, requires_grad=True)
+    with warnings.catch_warnings(action="error"):
+        for k in (2, 3):
+            scaling(k).apply(x).sum().backward()
+    tracked = {name: torch.ones(2, requires_grad=True) for name in held}
+    for _ in range(2):
+        with pytest.warns(torch.MinigradWarning, match="requires grad but is not one of its inputs"):
+            scaling(2, **tracked).apply(x)
+
+
+def test_the_first_application_of_a_class_that_is_defined_again_has_no_guard(monkeypatch):
+    from minigrad.diagnose import captured_tensors
+
+    x = torch.ones(2, requires_grad=True)
+    scaling(2).apply(x)
+    monkeypatch.setattr(captured_tensors, "CaptureGuard", None)
+    scaling(5).apply(x).sum().backward()
+    assert x.grad.tolist() == [5, 5]
