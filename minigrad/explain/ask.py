@@ -95,7 +95,7 @@ def pushed(f: Callable, inputs: tuple, tangents: tuple) -> Asked:
 def behind_results(rec: Record) -> set[int]:
     """Return the values that the program computed the recording's results from."""
     found = set(rec.outputs)
-    for event in [event for g in reversed(rec.groups) if g.phase == "forward" for event in reversed(g.events)]:
+    for event in [event for g in reversed(rec.groups) if g.phase != "update" for event in reversed(g.events)]:
         if not found.isdisjoint(event.outputs):
             found.update(i for i in event.inputs if isinstance(i, int))
     return found
