@@ -92,7 +92,11 @@ def listed(page: str = "") -> str:
 
 def practised(exercise: str) -> str:
     """Return a link to an exercise of a lesson or of the bank; raise ValueError if there is none."""
-    return f"[`{exercise}`](../exercises.md)" if exercise in entries() else link(of_exercise(exercise, entries()), exercise)
+    return (
+        f"[`{exercise}`](../exercises.md)"
+        if exercise in entries()
+        else link(of_exercise(exercise, entries()), exercise)
+    )
 
 
 def link(one: Lesson, exercise: str = "") -> str:

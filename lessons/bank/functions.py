@@ -512,12 +512,12 @@ def damped_tree(r: random.Random) -> Task:
         for x, y in ((3.0, -2.0), ([1.0, 2.0], [0.5, -4.0])):
             tree = {outer: {one: torch.tensor(x)}, other: ("second", torch.tensor(y))}
             expect.tensor(answer(tree), (a * torch.tensor(x) * torch.tensor(y)).sum(), f"the result for {tree}")
-            found = torch.func.grad(lambda x, y: answer({outer: {one: x}, other: ("second", y)}), argnums=(0, 1))(
-                torch.tensor(x), torch.tensor(y)
+            found = torch.func.grad(lambda tree: 0.7 * answer(tree | {other: ("second", tree[other])}))(
+                tree | {other: torch.tensor(y)}
             )
-            for given, place, factor in zip(found, (nested, flat), (y, x)):
-                slope = a * torch.tensor(factor)
-                expect.tensor(given, slope / k if place == first else slope, f"the gradient of {place} for {tree}")
+            for given, place, factor in ((found[outer][one], nested, y), (found[other], flat, x)):
+                slope = 0.7 * a * torch.tensor(factor) / (k if place == first else 1)
+                expect.tensor(given, slope, f"the gradient of 0.7 * damped_tree(tree) for {place}, with {tree},")
 
     def source(body: str) -> str:
         return f"""\
