@@ -49,8 +49,8 @@ assert best[torch.float64] < 1e-8 < 1e-6 < best[torch.float32]
 assert found[torch.float64][0] > 100 * best[torch.float64] and found[torch.float64][-1] > 100 * best[torch.float64]
 
 # %% [markdown]
-# `gradcheck` compares `backward` with central differences of `forward`. The picture shows how exact these are: the error
-# of the slope of `exp` at 1, plotted against the step.
+# `gradcheck` compares `backward` with central differences. The picture shows their error for `exp` at 1, plotted against the
+# step.
 #
 # ## How small a step?
 #
@@ -78,7 +78,7 @@ lessons.slider(two_points, alt="The curve of exp around 1, and a line through tw
 
 # %% [markdown]
 # The default of `gradcheck`, `eps=1e-6`, is for float64. With float32 it warns, and then reports mistakes that do not
-# exist. Convert the inputs: the formulas are the same in both.
+# exist. Convert the inputs.
 
 # %%
 single = torch.tensor([0.5, 1.0, -2.0], requires_grad=True)
@@ -233,7 +233,7 @@ assert not result and "second" in result.failures[0].name
 
 # %% [markdown]
 # The command `minigrad check` does the same for a file. With `-o wrong.svg` it draws the failure; with JSON output, you
-# can draw the record here. Save the Function in a file and run the command on it.
+# can draw the record here.
 
 # %%
 import json
@@ -265,7 +265,7 @@ print(done.stdout.replace(f"{folder}/", ""))
 assert done.returncode == 1 and "✗ gradients" in done.stdout
 
 # %% [markdown]
-# The picture shows the smallest input. The result of differences is next to its gradient.
+# The picture shows the smallest input.
 
 # %%
 picture = draw(record, passes="backward")
