@@ -323,7 +323,8 @@ def _same_gradients(answer: Callable, expected: Callable, args: tuple, rtol: flo
 
         seeds = {name: array(g) for name, g in called(answer, copies(args)).incoming.items()}
         doubled = [both(*[1.0] * k, 2.0) for k in range(len(seeds))]
-        return Sample(_arguments(names, args), *both(), seeds, doubled)
+        given, wanted = both()
+        return Sample(_arguments(names, args), given, wanted, seeds, doubled)
 
     def mistake(i: int) -> Mistake | None:
         return of_gradients(of, _samples(sample, args), i, incoming)

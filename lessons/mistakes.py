@@ -47,11 +47,12 @@ class Sample:
     def part(self, k: int) -> Sample:
         """Return the part of each gradient that incoming gradient k contributes: the change if it is doubled."""
         (name, seed), (given, wanted) = list(self.seeds.items())[k], self.doubled[k]
-        parts = [
-            [None if a is None or b is None else b - a for a, b in zip(*pair)]
-            for pair in ((self.given, given), (self.wanted, wanted))
-        ]
-        return Sample(self.arguments, *parts, {name: seed})
+        return Sample(self.arguments, changes(self.given, given), changes(self.wanted, wanted), {name: seed})
+
+
+def changes(before: Sequence[np.ndarray | None], after: Sequence[np.ndarray | None]) -> list[np.ndarray | None]:
+    """Return the differences of arrays, None where one is missing."""
+    return [None if a is None or b is None else b - a for a, b in zip(before, after)]
 
 
 def of_value(what: str, samples: Sequence[Sample], i: int) -> Mistake | None:
@@ -174,7 +175,7 @@ def of_parts(name: str, samples: Sequence[Sample], i: int, incoming: Sequence[st
     if len(wrong) == 1:
         (k,) = wrong
         return of_value(f"in the gradient of {name}, the part of {incoming[k]}", parts[k], i)
-    if len(wrong) == 2 and all(exchanged(*pair, i) for pair in zip(*(parts[k] for k in wrong))):
+    if len(wrong) == 2 and all(exchanged(a, b, i) for a, b in zip(parts[wrong[0]], parts[wrong[1]])):
         first, second = (incoming[k] for k in wrong)
         return Mistake(
             "incoming gradients swapped",
@@ -186,10 +187,12 @@ def of_parts(name: str, samples: Sequence[Sample], i: int, incoming: Sequence[st
 
 def exchanged(first: Sample, second: Sample, i: int) -> bool:
     """Return True if each of two incoming gradients is multiplied by the slope of the other."""
-    (a,), (b,) = first.seeds.values(), second.seeds.values()
-    if not all(np.shape(a) == np.shape(one) for one in (b, first.given[i], first.wanted[i], second.given[i])):
+    a, b = first.seed, second.seed
+    numbers = first.given[i], first.wanted[i], second.given[i], second.wanted[i]
+    if a is None or b is None or any(one is None or one.shape != a.shape for one in (b, *numbers)):
         return False
-    return close(first.given[i] * b, second.wanted[i] * a) and close(second.given[i] * a, first.wanted[i] * b)
+    mine, right, other, others_right = (np.asarray(one) for one in numbers)
+    return close(mine * b, others_right * a) and close(other * a, right * b)
 
 
 def inverted(given: np.ndarray | None, wanted: np.ndarray | None, seed: np.ndarray) -> bool:
