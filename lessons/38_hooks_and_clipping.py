@@ -113,7 +113,8 @@ assert [g.item() for g in contributions] == [3.0, 3.0] and a.grad.item() == 6.0
 # ## After the accumulation
 #
 # A hook that you register with `register_post_accumulate_grad_hook` fires last. It works only for leaves, receives the tensor
-# instead of a gradient, and finds the sum in `.grad`. So it can step one parameter and free its gradient at once: the gradients of all parameters are never in memory together.
+# instead of a gradient, and finds the sum in `.grad`. So it can step one parameter and free its gradient at once: the
+# gradients of all parameters are never in memory together.
 
 
 # %%

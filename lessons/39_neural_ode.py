@@ -194,8 +194,9 @@ lessons.predict(
 # %% [markdown]
 # ## Accuracy
 #
-# The adjoint has the error of its solver, just as the solution has. How fast they fall depends on the solver, not on the way to the gradient. If the steps are coarse, prefer the
-# unrolled gradient for an optimizer: it is the gradient of the loss that you compute.
+# The adjoint has the error of its solver, just as the solution has. How fast the errors fall depends on the solver, not on
+# the way to the gradient. If the steps are coarse, prefer the unrolled gradient for an optimizer: it is the gradient of the
+# loss that you compute.
 
 # %% alt="Errors of the gradient over the number of steps: with Euler they fall slowly, with RK4 steeply"
 counts = [4, 8, 16, 32, 64, 128]
@@ -211,7 +212,7 @@ for name, step, colour, falls in (("Euler", euler, "#b2443c", 1.8), ("RK4", rk4,
         axes.loglog(counts, errors, color=colour, linestyle=line, marker="o", label=f"{name}, {way}")
         assert errors[-1] < errors[-2] / falls
 axes.set(xlabel="steps", ylabel="error of the gradient")
-axes.legend(frameon=False, fontsize=8)
+legend = axes.legend(frameon=False, fontsize=8)
 
 # %% [markdown]
 # One thing can go wrong on the way back. Where the forward solution decays, the backward solution grows, and every rounding
@@ -258,7 +259,7 @@ figure, axes = plt.subplots(figsize=(4.2, 4), layout="constrained")
 axes.plot(*target.numpy().T, "o", color="#566171", label="given")
 axes.plot(*path(guess).detach().numpy().T, color="#1f4e8c", label="fitted")
 axes.set(aspect="equal")
-axes.legend(frameon=False, fontsize=8)
+legend = axes.legend(frameon=False, fontsize=8)
 
 # %% [markdown]
 # ## Exercises
