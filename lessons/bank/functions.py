@@ -444,7 +444,9 @@ def NamedProduct(r: random.Random) -> Task:
             (None, x_move, None, a * x_move),
         ):
             with fwAD.dual_level():
-                duals = [t if move is None else fwAD.make_dual(t, move) for t, move in ((x, x_t), (w, w_t))]
+                duals = [
+                    t if t is None or move is None else fwAD.make_dual(t, move) for t, move in ((x, x_t), (w, w_t))
+                ]
                 tangent = fwAD.unpack_dual(product(*duals)).tangent
             given = " and ".join(f"{t} = {None if v is None else v.tolist()}" for t, v in (("x_t", x_t), ("w_t", w_t)))
             at = f"at x = {x.tolist()} and w = {None if w is None else w.tolist()}, with {given},"
