@@ -47,11 +47,10 @@ best = {dtype: min(error) for dtype, error in found.items()}
 print(best)
 assert best[torch.float64] < 1e-8 < 1e-6 < best[torch.float32]
 assert found[torch.float64][0] > 100 * best[torch.float64] and found[torch.float64][-1] > 100 * best[torch.float64]
-assert max(errors(torch.float64, [1e-7, 1e-6, 1e-5])) < 1e-9
 
 # %% [markdown]
-# `gradcheck` compares `backward` with central differences of `forward`. The picture shows how exact these are: the error
-# of the slope of `exp` at 1, plotted against the step.
+# `gradcheck` compares `backward` with central differences. The picture shows their error for `exp` at 1, plotted against the
+# step.
 #
 # ## How small a step?
 #
@@ -77,13 +76,9 @@ def two_points(eps):
 
 lessons.slider(two_points, alt="The curve of exp around 1, and a line through two points", eps=10.0 ** -np.arange(8))
 
-# %%
-wide, good, small = errors(torch.float32, [1.0, 1e-2, 1e-7])
-assert good < 1e-3 < 1e-2 < small and good < 1e-3 < wide
-
 # %% [markdown]
 # The default of `gradcheck`, `eps=1e-6`, is for float64. With float32 it warns, and then reports mistakes that do not
-# exist. Convert the inputs: the formulas are the same in both.
+# exist. Convert the inputs.
 
 # %%
 single = torch.tensor([0.5, 1.0, -2.0], requires_grad=True)
@@ -117,9 +112,7 @@ lessons.predict(
 # away from it.
 
 # %%
-(slope,) = torch.autograd.grad(torch.relu(corner).sum(), corner)
-print(slope.item(), central(torch.relu, corner.detach(), 1e-6).item())
-assert slope.item() == 0.0 and central(torch.relu, corner.detach(), 1e-6).item() == 0.5
+assert torch.autograd.grad(torch.relu(corner).sum(), corner)[0].item() == 0.0
 assert not gradcheck(torch.relu, corner, raise_exception=False)
 assert gradcheck(torch.relu, torch.tensor([0.1, -0.1], dtype=torch.float64, requires_grad=True))
 
@@ -159,15 +152,6 @@ else:
 
 # %% [markdown]
 # Dropout is such a function. Check it in evaluation mode, or set the seed at the beginning of the function.
-
-
-# %%
-def seeded(x):
-    torch.manual_seed(0)
-    return x * torch.rand(3, dtype=torch.float64)
-
-
-assert gradcheck(seeded, inputs)
 
 # %% [markdown]
 # ## Second derivatives
@@ -233,8 +217,7 @@ lessons.predict(
 )
 
 # %% [markdown]
-# `gradgradcheck` compares the derivative of `backward` with differences of `backward`, and never looks at `forward`. So run
-# both checks.
+# So run both checks.
 #
 # ## Everything at once
 #
@@ -250,7 +233,7 @@ assert not result and "second" in result.failures[0].name
 
 # %% [markdown]
 # The command `minigrad check` does the same for a file. With `-o wrong.svg` it draws the failure; with JSON output, you
-# can draw the record here. Save the Function in a file and run the command on it.
+# can draw the record here.
 
 # %%
 import json
@@ -282,7 +265,7 @@ print(done.stdout.replace(f"{folder}/", ""))
 assert done.returncode == 1 and "✗ gradients" in done.stdout
 
 # %% [markdown]
-# The picture shows the smallest input. The result of differences is next to its gradient.
+# The picture shows the smallest input.
 
 # %%
 picture = draw(record, passes="backward")
@@ -294,8 +277,8 @@ picture
 #
 # ### 1. Near a corner
 #
-# `torch.relu(x)` is `max(x, 0)`. Which slope does the central difference with `eps = 1e-6` give at `x = 0.5e-6`? Work
-# it out by hand.
+# Which slope does the central difference with `eps = 1e-6` give for `relu` at
+# `x = 0.5e-6`? Work it out by hand.
 
 # %%
 difference_at_corner = ...
@@ -319,7 +302,7 @@ checked_by = ...
 lessons.check("checked_by", checked_by)
 
 # %% [markdown]
-# ### 3. Repair (at home)
+# ### 3. Repair
 #
 # This Function computes the length of the hypotenuse, $\sqrt{a^2 + b^2}$. Repair it until `minigrad check` finds no
 # mistake.
@@ -350,21 +333,6 @@ lessons.check("CheckedHypot", CheckedHypot)
 # - `minigrad check` tests everything that a Function promises.
 #
 # ## Questions
-#
-# <details markdown="1">
-# <summary>Why does float32 need a larger step than float64?</summary>
-#
-# Its rounding errors are larger, and the difference divides them by twice the step. The best step, where the error of the
-# bend and the error of rounding are about equal, is therefore larger.
-#
-# </details>
-#
-# <details markdown="1">
-# <summary>The check fails, but only near one input. What do you look for?</summary>
-#
-# A corner of the function within the step of the input: there differences mix the slopes of both sides.
-#
-# </details>
 #
 # <details markdown="1">
 # <summary>Which mistakes does no check find?</summary>

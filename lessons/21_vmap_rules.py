@@ -209,7 +209,7 @@ class CumsumRule(Function):
 lessons.check("CumsumRule", CumsumRule)
 
 # %% [markdown]
-# ### 3. Two arguments (at home)
+# ### 3. Two arguments
 #
 # `forward` and `backward` are given. They work along the last dimension, with any number of dimensions before it, as
 # long as both arguments have the same shape. Write `vmap` without a loop: each argument may have the batch in any dimension,

@@ -43,7 +43,7 @@ figure, axes = plt.subplots(figsize=(6.5, 3.2), layout="constrained")
 for name, first in (("3 floats", 0), ("5 floats", 4), ("3 doubles", 8)):
     axes.semilogy(range(first + 1, first + 5), times[first : first + 4], "o-", label=name)
 axes.set(xlabel="call", ylabel="microseconds", xticks=range(1, 13))
-axes.legend(frameon=False)
+legend = axes.legend(frameon=False)
 
 # %% [markdown]
 # The first call of each kind is slow: minigrad runs your Python code once and records the operations.

@@ -307,18 +307,7 @@ attention_by_hand = ...
 lessons.check("attention_by_hand", attention_by_hand)
 
 # %% [markdown]
-# ### 2. How many numbers
-#
-# How many parameters does `Block(32, 64)` have, counted as numbers? Count them by hand: attention has four linear layers, the
-# small network two, and there are two norms. All of them have a bias.
-
-# %%
-transformer_size = ...
-
-lessons.check("transformer_size", transformer_size)
-
-# %% [markdown]
-# ### 3. A repair (at home)
+# ### 2. A repair
 #
 # This attention has two mistakes. It runs and returns the right shape, so such mistakes are easy to miss.
 
@@ -332,7 +321,7 @@ def attention_repaired(q, k, v):
 lessons.check("attention_repaired", attention_repaired)
 
 # %% [markdown]
-# ### 4. Only look back (at home)
+# ### 3. Only look back (at home)
 #
 # A model that writes a text word by word must not look ahead. Write `attention_causal(q, k, v)`, in which position `i` looks
 # at the positions up to and including `i`, but at none after it. All three arguments have the shape `(..., positions, width)`.
@@ -345,7 +334,7 @@ def attention_causal(q, k, v): ...
 lessons.check("attention_causal", attention_causal)
 
 # %% [markdown]
-# ### 5. Several heads (at home)
+# ### 4. Several heads (at home)
 #
 # A position has only one set of weights, so it can ask only one question. With several heads it asks several: head `h`
 # computes attention with its slice of the width of `q`, `k` and `v`, and the results are concatenated. Write

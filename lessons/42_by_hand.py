@@ -161,7 +161,7 @@ def loss_backward(scores, labels): ...
 lessons.check("loss_backward", loss_backward)
 
 # %% [markdown]
-# ### 4. Two layers (at home)
+# ### 4. Two layers
 #
 # The network is `scores = tanh(x @ W1 + b1) @ W2 + b2`, and its loss the mean cross entropy. Return the gradients of `W1`,
 # `b1`, `W2` and `b2`, in this order, without autograd. You may use the two functions above.

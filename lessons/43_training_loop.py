@@ -207,7 +207,7 @@ def digit_training(loss, parameters, steps, rate):
 lessons.check("digit_training", digit_training)
 
 # %% [markdown]
-# ### 3. Momentum (at home)
+# ### 3. Momentum
 #
 # Write `digit_momentum(loss, parameters, steps, rate, momentum)`, which does the same with a *velocity* for each parameter. A
 # velocity starts with zeros; each step multiplies it by `momentum`, adds the gradient, and subtracts `rate` times the velocity

@@ -182,7 +182,7 @@ class NumpyCumsum(torch.autograd.Function):
 lessons.check("NumpyCumsum", NumpyCumsum)
 
 # %% [markdown]
-# ### 3. Equations (at home)
+# ### 3. Equations
 #
 # Write a Function whose `apply(A, b)` solves `A @ x = b` for a square matrix and a vector with `np.linalg.solve`. Both
 # arguments need gradients. With the incoming gradient `g`, the gradient of `b` solves `A.T @ grad_b = g`, and the

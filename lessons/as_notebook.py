@@ -128,6 +128,9 @@ def sources(path: Path) -> tuple[Lesson | Sheet | None, list[str]]:
     """
     try:
         document = json.loads(whole(path).decode())
+    except json.JSONDecodeError as e:
+        where = f"line {e.lineno}, column {e.colno}"
+        raise ValueError(f"it is not a notebook: its JSON ends early, or has a mistake in {where}") from None
     except (OSError, ValueError, RecursionError) as e:
         raise ValueError(f"it is not a notebook: {type(e).__name__}: {e}") from None
     cells = document.get("cells") if isinstance(document, dict) else None

@@ -15,13 +15,12 @@ from typing import Any
 import minigrad
 from minigrad import Tensor
 from minigrad.record.build import numbered
-from minigrad.record.passes import parameter_names
 from viz import Drawing
 from viz.record_diff import Change, compare, same
 from viz.text import contents
 from viz.view import passes_of
 
-from .incoming import called, copies, names_of
+from .incoming import arguments_of, called, copies, names_of
 
 CHECKS = "exercises", "bank"  # folders whose lines are not the learner's
 
@@ -111,15 +110,16 @@ class Difference:
 
 @dataclass
 class Ran:
-    """The record of a call, and the numbers of its arguments among the record's values."""
+    """The record of a call of `f`, and the numbers of its arguments among the record's values."""
 
     record: dict
     arguments: list[int | None]
+    f: Callable
 
     @classmethod
     def of(cls, f: Callable, args: tuple, tangents: tuple = ()) -> Ran:
         """Run a function, and its backward pass if an argument requires grad, or the jvp pass for the tangents."""
-        names = parameter_names(f, len(args))
+        names = arguments_of(f, len(args))
 
         def run(*args: Any) -> Any:
             return f(*args) if tangents else called(f, args).results
@@ -140,7 +140,7 @@ class Ran:
             path = Path((op["where"] or {}).get("file") or "")
             if path.parent.name in CHECKS or path.stem in ("difference", "incoming"):
                 op["where"] = None
-        return cls(record, [number.new.get(i) for i in range(tensors)])
+        return cls(record, [number.new.get(i) for i in range(tensors)], f)
 
     @property
     def forward(self) -> list[dict]:
@@ -158,8 +158,19 @@ class Ran:
         for value in self.arguments:
             found = self.record["gradients"].get(str(value))
             gradient = None if found is None else self.record["values"][found]
-            gives = [op for op in self.forward for edge in op["edges"] if edge["gives"] == found is not None]
-            yield (self.inside(gives[0], found, "backward", "vjp") if gives else None) or gradient, gradient
+            yield self.inside(*self.computed(found), "backward", "vjp") or gradient, gradient
+
+    def computed(self, gradient: int | None) -> tuple[dict | None, int | None]:
+        """Return the operation whose backward computes a gradient, and its value there; not one that passes it on, as x * 1."""
+        values = self.record["values"]
+        found = [(op, e) for op in self.forward for e in op["edges"] if e["gives"] == gradient is not None]
+        for op, edge in found:
+            before = edge["upstreams"][0]
+            if len(edge["upstreams"]) > 1 or op["function"] or before in (None, gradient):
+                continue
+            if same(values[before]["summary"], values[gradient]["summary"]):
+                return self.computed(before)
+        return next((op for op, _ in found if op["function"]), None), gradient
 
     def tangents(self) -> Iterator[tuple[dict | None, dict | None]]:
         """Yield the tangent of each result, after the operation that computed it."""
@@ -174,7 +185,7 @@ class Ran:
         for op in self.forward:
             calls = [ran for ran in op.get("inside", ()) if ran["method"] in ("backward", "vjp") and op["edges"]]
             for ran in calls[-1:]:
-                arrived = zip(names_of(None, len(ran["inputs"])), ran["inputs"], op["edges"][0]["upstreams"])
+                arrived = zip(names_of(self.f, len(ran["inputs"])), ran["inputs"], op["edges"][0]["upstreams"])
                 values = [(name, self.record["values"][at]) for name, inner, at in arrived if inner is None is not at]
                 notes += [(op, f"{name}, {contents(value)}, is not used") for name, value in values]
         return notes

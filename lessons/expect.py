@@ -2,14 +2,15 @@
 
 `number`, `numbers`, `tensor` and `choice` compare values (values.py).  `computes` calls the learner's function and the expected
 one, names the mistake (mistakes.py) and draws where their graphs differ (difference.py); `function` does the same for a custom
-Function, `tangents` for its jvp.  `saves` limits the bytes saved for backward, and `keeps` compares the saved tensors.
-`raises` and `quiet` check errors and warnings.  `compiles` compiles a function, with no eager part.  `by_hand`,
-`methods_by_hand`, `refused` and `without_loop` refuse what an exercise forbids (forbidden.py).
+Function, `calling` for a function around one, `tangents` for its jvp.  `saves` limits the bytes saved for backward, and `keeps`
+compares the saved tensors.  `raises` and `quiet` check errors and warnings.  `compiles` compiles a function, with no eager
+part.  `by_hand`, `methods_by_hand`, `refused` and `without_loop` refuse what an exercise forbids (forbidden.py).
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 import warnings
 from collections.abc import Callable, Iterable
@@ -19,17 +20,17 @@ import numpy as np
 
 import minigrad
 from minigrad import Tensor
-from minigrad.record.passes import parameter_names
 
 from .difference import Difference
 from .exercise import Wrong
 from .forbidden import by_hand, methods_by_hand, refused, without_loop
-from .incoming import called, copies, names_of, pushed
+from .incoming import arguments_of, called, copies, pushed
 from .mistakes import Mistake, Sample, of_gradients, of_tangent, of_value
 from .values import array, choice, described, number, numbers, tensor
 
 __all__ = [
     "by_hand",
+    "calling",
     "choice",
     "compiles",
     "computes",
@@ -101,6 +102,24 @@ def function(answer: Any, expected: type, *calls: tuple, gradients: bool = True,
     """
     _is_function(answer)
     computes(answer.apply, expected.apply, *calls, gradients=gradients, rtol=rtol)
+
+
+def calling(answer: Any) -> Callable:
+    """Mark a function that calls a learner's Function once, so that a verdict names the arguments of that Function.
+
+    Raises Wrong if the answer is no Function.
+
+    >>> class Halved(minigrad.autograd.Function):
+    ...     forward = staticmethod(lambda ctx, x: x / 2)
+    >>> @calling(Halved)
+    ... def on_a_copy(*args):
+    ...     return Halved.apply(args[0].clone())
+    >>> computes(on_a_copy, lambda x: x, (minigrad.tensor(4.0),))
+    Traceback (most recent call last):
+    lessons.exercise.Wrong: the result has to be 2 times as large: for x = 4, the result is 2, expected 4 ...
+    """
+    _is_function(answer)
+    return functools.wraps(answer.apply)
 
 
 def tangents(answer: Any, expected: Callable, point: tuple, *directions: tuple) -> None:
@@ -229,7 +248,7 @@ def compiles(answer: Any) -> Callable:
 def _same_results(answer: Callable, expected: Callable, args: tuple, rtol: float) -> None:
     given: Any = answer(*copies(args))
     wanted: Any = expected(*copies(args))
-    names = parameter_names(answer, len(args))
+    names = arguments_of(answer, len(args))
     at = f"for {_told(names, args)}"
     if given is None and wanted is not None:
         raise Wrong(f"{at}, it returns None: is there a return?", mistake="returns None")
@@ -259,7 +278,7 @@ def _is_function(answer: Any) -> None:
 
 
 def _same_tangents(answer: Callable, expected: Callable, point: tuple, direction: tuple) -> None:
-    names = parameter_names(answer, len(point))
+    names = arguments_of(answer, len(point))
     moving = [f"{name}'s tangent" for name in names]
     at = f"for {_told([*names, *moving], [*point, *direction])}"
 
@@ -288,24 +307,27 @@ def _same_gradients(answer: Callable, expected: Callable, args: tuple, rtol: flo
     if wanted.gradients is None:
         return
     given = called(answer, copies(args))
-    names = parameter_names(answer, len(args))
+    names = arguments_of(answer, len(args))
     if given.gradients is None:
         raise Wrong(
             f"for {_told(names, args)}, the result does not require grad: something cut the graph", mistake="cut graph"
         )
     of = [name for name, a in zip(names, args) if isinstance(a, Tensor) and a.requires_grad]
-    incoming = names_of(answer, len(given.incoming))
-    at = f"for {_told([*names, *incoming], [*args, *given.incoming])}"
+    incoming = list(given.incoming)
+    at = f"for {_told([*names, *incoming], [*args, *given.incoming.values()])}"
 
-    def sample(args: tuple, *scales: float) -> Sample:
-        mine, right = (called(f, copies(args), scales) for f in (answer, expected))
-        given, wanted = ([_numbers(g) for g in one.gradients or ()] for one in (mine, right))
-        seed = _numbers(mine.incoming[0]) if len(mine.incoming) == 1 else None
-        return Sample(_arguments(names, args), given, wanted, seed)
+    def sample(args: tuple) -> Sample:
+        def both(*scales: float) -> list[list[np.ndarray | None]]:
+            calls = (called(f, copies(args), scales) for f in (answer, expected))
+            return [[_numbers(g) for g in one.gradients or ()] for one in calls]
+
+        seeds = {name: array(g) for name, g in called(answer, copies(args)).incoming.items()}
+        doubled = [both(*[1.0] * k, 2.0) for k in range(len(seeds))]
+        given, wanted = both()
+        return Sample(_arguments(names, args), given, wanted, seeds, doubled)
 
     def mistake(i: int) -> Mistake | None:
-        scaled = [sample(args, *[1.0] * k, 2.0) for k in range(len(incoming))]
-        return of_gradients(of, _samples(sample, args), i, incoming, scaled)
+        return of_gradients(of, _samples(sample, args), i, incoming)
 
     for i, (a, b) in enumerate(zip(given.gradients, wanted.gradients)):
         which = f"the gradient of {of[i]}"
@@ -366,6 +388,8 @@ def _told(names: Iterable[str], values: Iterable[Any]) -> str:
 
 
 def _short(value: Any) -> str:
-    if isinstance(value, Tensor) and 0 < value.numel() <= SHORT:
+    if isinstance(value, Tensor) and value.numel() > SHORT:
+        return f"a tensor of shape {list(value.shape)}"
+    if isinstance(value, Tensor) and value.numel():
         return re.sub(r"(?<=\d)\.0\b", "", str(np.round(value.detach().numpy().astype(float), 4).tolist()))
     return "a function" if callable(value) else described(value)

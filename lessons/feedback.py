@@ -10,7 +10,8 @@ import base64
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from .class_report import STYLE, number, program, text, title
+from .catalogue import all_lessons
+from .class_report import STYLE, number, program, text
 from .exercise import COLOURS, SIGNS
 from .grading import Graded
 from .sheet import slug
@@ -54,15 +55,15 @@ def page(student: str, own: Sequence[Graded]) -> str:
 
 
 def of_notebook(one: Graded) -> str:
-    """Return the part about a notebook: its verdicts in order, and the notes."""
-    shown = title(one.lesson)
-    head = f"Lesson {shown}" if shown != one.lesson else one.lesson or one.file
+    """Return the part about a notebook: the notes, and its verdicts in order."""
+    known = next((each for each in all_lessons() if each.name == one.lesson), None)
+    head = f"Lesson {known.called}: {known.title}" if known else one.lesson or one.file
     if not one.file:
         return f"<h2>{text(head)}</h2>\n<p>{text(ABSENT)}</p>"
     verdicts = "".join(of_exercise(one, name) for name in one.statuses)
     notes = "".join(f"<li>{text(note)}</li>" for note in one.notes)
     listed = f"<h3>When your notebook ran</h3><ul>{notes}</ul>" if notes else ""
-    return f"<h2>{text(head)}</h2>\n<p><small>{text(one.file)}</small></p>{verdicts}{listed}"
+    return f"<h2>{text(head)}</h2>\n<p><small>{text(one.file)}</small></p>{listed}{verdicts}"
 
 
 def of_exercise(one: Graded, name: str) -> str:

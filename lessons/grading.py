@@ -185,6 +185,9 @@ def run(folder: Path, where: Path | None, limits: Limits, graded: Graded) -> Non
     complete = read(results, graded)
     if why := how_it_ended(said, code, errors_at_end, complete, held):
         graded.notes.append(f"cell {graded.cell}: {why}" if graded.cell and not complete else why)
+    if not complete:
+        unseen = [name for name, status in graded.statuses.items() if status == "missing"]
+        graded.messages |= dict.fromkeys(unseen, "The notebook ended before this exercise.")
 
 
 def started(command: list[str], **options: Any) -> subprocess.Popen:

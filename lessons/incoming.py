@@ -22,9 +22,9 @@ import numpy as np
 import minigrad
 from minigrad import Tensor
 from minigrad.autograd import forward_ad
-from minigrad.record.passes import applied
+from minigrad.record.passes import applied, parameter_names
 
-__all__ = ["Call", "called", "copies", "drawn", "for_learner", "names_of", "pushed"]
+__all__ = ["Call", "arguments_of", "called", "copies", "drawn", "for_learner", "names_of", "pushed"]
 
 TENTHS = [n for n in range(3, 30) if n % 5]  # 0.3 to 2.9
 _seed: ContextVar[str] = ContextVar("seed", default="")
@@ -60,11 +60,11 @@ def drawn(*shapes: tuple[int, ...]) -> list[np.ndarray]:
 class Call:
     """A call: what it returned, the incoming gradients of the results with a graph, and the gradients of the arguments.
 
-    `incoming` is empty, and `gradients` None, if no argument requires grad or the graph is cut.
+    `incoming` has them by name.  It is empty, and `gradients` None, if no argument requires grad or the graph is cut.
     """
 
     results: Any
-    incoming: list[Tensor]
+    incoming: dict[str, Tensor]
     gradients: tuple[Tensor | None, ...] | None
 
 
@@ -75,18 +75,20 @@ def called(f: Callable, args: tuple, scales: tuple[float, ...] = ()) -> Call:
 
     >>> with for_learner("an exercise", "ada"):
     ...     call = called(lambda x: 2 * x, (minigrad.tensor(3.0, requires_grad=True),))
-    >>> call.gradients[0] == 2 * call.incoming[0]
+    >>> call.gradients[0] == 2 * call.incoming["the incoming gradient"]
     tensor(True)
     """
-    call = Call(f(*args), [], None)
+    call = Call(f(*args), {}, None)
     several = call.results if isinstance(call.results, (tuple, list)) else (call.results,)
-    tracked = [r for r in several if getattr(r, "grad_fn", None)]
+    tracked = {i: r for i, r in enumerate(several) if getattr(r, "grad_fn", None)}
     leaves = [a for a in args if isinstance(a, Tensor) and a.requires_grad]
     if not tracked or not leaves:
         return call
-    numbers, factors = drawn(*[tuple(r.shape) for r in tracked]), itertools.chain(scales, itertools.repeat(1.0))
-    call.incoming = [minigrad.tensor(k * g, dtype=r.dtype) for r, g, k in zip(tracked, numbers, factors)]
-    call.gradients = minigrad.autograd.grad(tracked, leaves, call.incoming, allow_unused=True)
+    roots, names = list(tracked.values()), names_of(f, len(several))
+    numbers, factors = drawn(*[tuple(r.shape) for r in roots]), itertools.chain(scales, itertools.repeat(1.0))
+    seeds = [minigrad.tensor(k * g, dtype=r.dtype) for r, g, k in zip(roots, numbers, factors)]
+    call.incoming = {names[i]: seed for i, seed in zip(tracked, seeds)}
+    call.gradients = minigrad.autograd.grad(roots, leaves, seeds, allow_unused=True)
     return call
 
 
@@ -102,13 +104,18 @@ def pushed(f: Callable, point: tuple, direction: tuple) -> list[Tensor | None]:
         return [forward_ad.unpack_dual(one).tangent for one in several]
 
 
-def names_of(f: Callable | None, count: int) -> list[str]:
+def arguments_of(f: Callable, count: int) -> list[str]:
+    """Return the names of a function's first parameters, or of those of the Function that it wraps (`expect.calling`)."""
+    return parameter_names(inspect.unwrap(f), count)
+
+
+def names_of(f: Callable, count: int) -> list[str]:
     """Return the names of the incoming gradients: the parameters of a custom Function's backward, if f is its `apply`.
 
     >>> names_of(lambda x: x, 1), names_of(lambda x: (x, x), 2)
     (['the incoming gradient'], ['incoming gradient 0', 'incoming gradient 1'])
     """
-    function = applied(f)
+    function = applied(inspect.unwrap(f))
     with contextlib.suppress(TypeError, ValueError):
         method = getattr(function, "backward" if "backward" in vars(function) else "vjp") if function else None
         found = list(inspect.signature(method).parameters.values())[1:] if method else []

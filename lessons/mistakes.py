@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -30,13 +30,29 @@ class Mistake:
 class Sample:
     """Numbers of one call: the arguments by name, and given and expected values, such as the gradients of all arguments.
 
-    `seed` is the only incoming gradient, or None.
+    Of gradients, `seeds` are the incoming ones by name; `doubled` has the given and expected values with each of them doubled.
     """
 
     arguments: dict[str, np.ndarray]
     given: list[np.ndarray | None]
     wanted: list[np.ndarray | None]
-    seed: np.ndarray | None = None
+    seeds: dict[str, np.ndarray] = field(default_factory=dict)
+    doubled: list[list[list[np.ndarray | None]]] = field(default_factory=list)
+
+    @property
+    def seed(self) -> np.ndarray | None:
+        """The only incoming gradient, or None."""
+        return next(iter(self.seeds.values())) if len(self.seeds) == 1 else None
+
+    def part(self, k: int) -> Sample:
+        """Return the part of each gradient that incoming gradient k contributes: the change if it is doubled."""
+        (name, seed), (given, wanted) = list(self.seeds.items())[k], self.doubled[k]
+        return Sample(self.arguments, changes(self.given, given), changes(self.wanted, wanted), {name: seed})
+
+
+def changes(before: Sequence[np.ndarray | None], after: Sequence[np.ndarray | None]) -> list[np.ndarray | None]:
+    """Return the differences of arrays, None where one is missing."""
+    return [None if a is None or b is None else b - a for a, b in zip(before, after)]
 
 
 def of_value(what: str, samples: Sequence[Sample], i: int) -> Mistake | None:
@@ -96,13 +112,10 @@ def of_factor(what: str, samples: Sequence[Sample], i: int, pairs: list) -> Mist
     return Mistake(f"factor 1/{whole:.0f}", words, f"a factor {whole:.0f} is missing, or a sum of equal terms")
 
 
-def of_gradients(
-    names: Sequence[str], samples: Sequence[Sample], i: int, incoming: Sequence[str], scaled: Sequence[Sample]
-) -> Mistake | None:
+def of_gradients(names: Sequence[str], samples: Sequence[Sample], i: int, incoming: Sequence[str]) -> Mistake | None:
     """Return the mistake in the gradient of argument i, or None if no rule explains it.
 
-    `names` are those of the arguments with a gradient, `incoming` those of the incoming gradients.  Sample k of `scaled` is the
-    first one with incoming gradient k multiplied by 2.
+    `names` are those of the arguments with a gradient, `incoming` those of the incoming gradients.
     """
     here, name = samples[0], names[i]
     given, wanted = here.given[i], here.wanted[i]
@@ -116,8 +129,8 @@ def of_gradients(
                 f"the gradients of {name} and {other} are swapped",
                 f"return them in the order of forward's arguments: {order}",
             )
-    for k, (grad, twice) in enumerate(zip(incoming, scaled)):
-        if close(twice.given[i], given) and not close(twice.wanted[i], wanted) and (given.any() or k):
+    for k, (grad, (twice, right)) in enumerate(zip(incoming, here.doubled)):
+        if close(twice[i], given) and not close(right[i], wanted) and (given.any() or k):
             return Mistake(
                 "without the incoming gradient",
                 f"the gradient of {name} does not depend on {grad}" + ", the incoming gradient" * (" " not in grad),
@@ -125,6 +138,8 @@ def of_gradients(
             )
     if (found := of_value(f"the gradient of {name}", samples, i)) is not None:
         return found
+    if len(incoming) > 1:
+        return of_parts(name, samples, i, incoming)
     grad = incoming[0] if " " not in incoming[0] else "grad_output"
     for factor in ("", *here.arguments):
         if all(s.seed is not None and close(s.given[i], s.seed * s.arguments.get(factor, 1.0)) for s in samples):
@@ -134,14 +149,57 @@ def of_gradients(
                 f"the gradient of {name} is {formula}, as if the derivative were {factor or 1}",
                 f"multiply {grad} by the derivative of the result with respect to {name}",
             )
-    linear = close(scaled[0].wanted[i], 2 * wanted)
-    if len(incoming) == 1 and linear and not close(scaled[0].given[i], 2 * given):
+    if all(s.seed is not None and inverted(s.given[i], s.wanted[i], s.seed) for s in samples):
+        return Mistake(
+            "1 / slope",
+            f"the gradient of {name} has 1 / slope instead of the slope",
+            f"multiply {grad} where you divide it, or divide where you multiply",
+        )
+    twice, right = here.doubled[0]
+    if close(right[i], 2 * wanted) and not close(twice[i], 2 * given):
         return Mistake(
             "not linear in the incoming gradient",
             f"the gradient of {name} is not {grad} times a slope",
             "multiply the slope by the incoming gradient, once, and add nothing that lacks it",
         )
     return None
+
+
+def of_parts(name: str, samples: Sequence[Sample], i: int, incoming: Sequence[str]) -> Mistake | None:
+    """Return the mistake in what the incoming gradients contribute to the gradient of argument i, if only one part is wrong.
+
+    Two parts that are exchanged are a mistake as well.
+    """
+    parts = [[sample.part(k) for sample in samples] for k in range(len(incoming))]
+    wrong = [k for k, part in enumerate(parts) if not all(close(s.given[i], s.wanted[i]) for s in part)]
+    if len(wrong) == 1:
+        (k,) = wrong
+        return of_value(f"in the gradient of {name}, the part of {incoming[k]}", parts[k], i)
+    if len(wrong) == 2 and all(exchanged(a, b, i) for a, b in zip(parts[wrong[0]], parts[wrong[1]])):
+        first, second = (incoming[k] for k in wrong)
+        return Mistake(
+            "incoming gradients swapped",
+            f"in the gradient of {name}, {first} and {second} are swapped",
+            "backward receives the gradients in the order in which forward returns the outputs",
+        )
+    return None
+
+
+def exchanged(first: Sample, second: Sample, i: int) -> bool:
+    """Return True if each of two incoming gradients is multiplied by the slope of the other."""
+    a, b = first.seed, second.seed
+    numbers = first.given[i], first.wanted[i], second.given[i], second.wanted[i]
+    if a is None or b is None or any(one is None or one.shape != a.shape for one in (b, *numbers)):
+        return False
+    mine, right, other, others_right = (np.asarray(one) for one in numbers)
+    return close(mine * b, others_right * a) and close(other * a, right * b)
+
+
+def inverted(given: np.ndarray | None, wanted: np.ndarray | None, seed: np.ndarray) -> bool:
+    """Return True if the incoming gradient is divided by the slope, or multiplied, where the other is right."""
+    if given is None or wanted is None or not np.shape(given) == np.shape(wanted) == np.shape(seed):
+        return False
+    return close(given * wanted, seed**2) and not close(np.abs(given), np.abs(wanted))
 
 
 def of_tangent(

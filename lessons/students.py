@@ -22,7 +22,7 @@ def assign(
 
     `pattern` has a group `student`; it is matched with file names, or with whole paths if it contains a slash.  A name of the
     class, `listed`, belongs to a file if all its words are in the path; more words win.  A student misses a notebook if
-    another one handed in that lesson.
+    another one handed in that lesson.  If all are of one lesson, so is a notebook of the class that cannot be read.
     """
     for graded, name in zip(all_of_them, names(all_of_them)):
         graded.student = name
@@ -37,8 +37,12 @@ def assign(
             graded.student = own or graded.student
             if not own:
                 graded.remarks.append("no name of the class belongs to it")
-    handed_in = {(one.student, one.lesson) for one in all_of_them}
     lessons = {one.lesson: dict.fromkeys(one.statuses, "missing") for one in all_of_them if one.statuses} or {"": {}}
+    for graded in all_of_them:
+        if len(lessons) == 1 and not graded.lesson and graded.student in listed:
+            graded.lesson, graded.statuses = next((name, dict(statuses)) for name, statuses in lessons.items())
+            graded.messages = dict.fromkeys(graded.statuses, "The notebook could not be run.")
+    handed_in = {(one.student, one.lesson) for one in all_of_them}
     absent = [
         Graded("", lesson, statuses, student=name, notes=[ABSENT])
         for name in listed

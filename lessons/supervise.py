@@ -3,8 +3,9 @@
 The command is killed after SECONDS, when its processes together exceed a limit of memory, processes or threads, when this
 process ends, or when the parent of this process is gone (standard input ends).  Afterwards all processes that it started are
 killed, too.  On Linux these include processes that left its session: when their parents end, they become children of this
-one.  The kernel refuses more than TASKS of them at a time, so a program that forks without end leaves others room.  For root,
-which has no such limit, they are in a CAGE: a control group, or else another user.
+one.  The kernel refuses more than TASKS of them at a time, so a program that forks without end leaves others room.  It counts
+them in a user namespace, apart from other processes of the user.  For root, which has no such limit, they are in a CAGE: a
+control group, or else another user.
 
 The output is a line of JSON: {"code": the command's exit code, negative for a signal, "ended": the reason if this process
 killed it, else "", "refused": True if the kernel refused a process, "starved": True if the system killed any process of the
@@ -18,6 +19,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -34,6 +36,7 @@ PROCESSES, THREADS = 200, 2000  # a zombie process counts as a thread
 # processes and threads together that the kernel permits: several processes with a thread for each core, and some more
 TASKS = 100 + 8 * (os.cpu_count() or 1)
 REFUSED = 1000  # refusals after which the command is killed: it does not stop trying
+CLONE_NEWUSER, COUNTS_APART = 0x10000000, (5, 14)  # the first version of Linux that counts for each user namespace
 CGROUPS = "/sys/fs/cgroup/pids", "/sys/fs/cgroup"  # version 1 and 2
 UNUSED, SPREAD = 61184, 4000  # users that no account has
 # rights to files, which a process keeps as an unused user: CAP_CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, FSETID
@@ -50,7 +53,8 @@ def supervise(command: list[str], seconds: float, extra: int, cage: str = "") ->
     if LINUX:
         prctl(PR_SET_CHILD_SUBREAPER, 1)
     quiet, before, starved, first = subprocess.DEVNULL, shared(), out_of_memory(), goes_first()
-    limited = (lambda: limit(cage, first)) if os.name == "posix" else None
+    apart = LINUX and not cage and os.getuid() != 0 and can_count_apart(command)
+    limited = (lambda: limit(cage, first, apart)) if os.name == "posix" else None
     process = subprocess.Popen(command, start_new_session=True, stdin=quiet, stdout=quiet, preexec_fn=limited)
     end, ended, look = time.monotonic() + seconds, "", LOOK
     try:
@@ -91,10 +95,11 @@ def goes_first() -> bool:
     return True
 
 
-def limit(cage: str, first: bool) -> None:
+def limit(cage: str, first: bool, apart: bool) -> None:
     """Make the command end with this process, limit its processes and the size of its files, and let others go before it.
 
-    If this process does not go `first` already, the command gets a lower priority.
+    If this process does not go `first` already, the command gets a lower priority.  `apart` counts its processes alone, and
+    not with all others of the user, which another command may use up.
     """
     import resource
 
@@ -109,9 +114,32 @@ def limit(cage: str, first: bool) -> None:
     elif cage or os.getuid():
         if cage:
             become(int(cage))
-        most = tasks_of(os.getuid()) + TASKS
+        if apart:
+            count_apart()
+        most = TASKS if apart else tasks_of(os.getuid()) + TASKS
         resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # last, since a change of the user clears it
+
+
+def count_apart() -> None:
+    """Put this process into a new user namespace, as the same user; raise OSError if the system does not permit it."""
+    user, group = os.getuid(), os.getgid()
+    if ctypes.CDLL(None).unshare(CLONE_NEWUSER):
+        raise OSError("no user namespace is permitted")
+    for name, text in (("uid_map", f"{user} {user} 1"), ("setgroups", "deny"), ("gid_map", f"{group} {group} 1")):
+        Path("/proc/self", name).write_text(text)
+
+
+def can_count_apart(command: list[str]) -> bool:
+    """Return True if Python starts in a user namespace, and inside bubblewrap there if the command is bubblewrap."""
+    version = tuple(map(int, re.findall(r"\d+", os.uname().release)[:2]))
+    bubblewrap = ["bwrap", "--unshare-all", "--ro-bind", "/", "/"] if command[0] == "bwrap" else []
+    trial = [*bubblewrap, sys.executable, "-ISc", ""]
+    quiet = subprocess.DEVNULL
+    with suppress(OSError, subprocess.SubprocessError):
+        ran = subprocess.run(trial, stdin=quiet, stdout=quiet, stderr=quiet, preexec_fn=count_apart, check=False)
+        return ran.returncode == 0 and version >= COUNTS_APART
+    return False
 
 
 def new_cage(users: bool = True) -> str:

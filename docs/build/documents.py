@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lessons import Lesson, lesson
+from lessons.bank import entries
 from lessons.catalogue import cells, of_exercise
 
 from . import ROOT
@@ -90,8 +91,12 @@ def listed(page: str = "") -> str:
 
 
 def practised(exercise: str) -> str:
-    """Return a link to an exercise, or a dash if there is none."""
-    return link(of_exercise(exercise), exercise) if exercise else "–"
+    """Return a link to an exercise of a lesson or of the bank; raise ValueError if there is none."""
+    return (
+        f"[`{exercise}`](../exercises.md)"
+        if exercise in entries()
+        else link(of_exercise(exercise, entries()), exercise)
+    )
 
 
 def link(one: Lesson, exercise: str = "") -> str:
@@ -115,8 +120,6 @@ def gaps(tables: Sequence[Document] | None = None) -> Iterator[str]:
         except ValueError as e:
             yield f"{row.says}: {e}"
             continue
-        if not (row.words or row.exercise):
-            yield f"{row.says}: an example has an exercise"
         if row.words:
             if plain(row.words) not in plain(text_of(place)):
                 yield f"{row.says}: {place.path.name} has no words {row.words!r}"

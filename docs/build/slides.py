@@ -27,7 +27,10 @@ def number(value: float) -> torch.Tensor:
 
 def neuron(w: torch.Tensor, x: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """Compute the program of the first slides."""
-    return (w * x + b).tanh()
+    u = w * x
+    s = u + b
+    y = s.tanh()
+    return y
 
 
 def neuron_drawn(passes: str) -> Drawing:

@@ -141,6 +141,53 @@ def cheaper_mode(r: random.Random) -> Task:
 
 
 @exercise(
+    1,
+    "jvp receives a tangent for each argument of forward, also for those that do not change.",
+    "A tensor without a tangent is constant: zeros. A number or a text has no tangent at all: None.",
+)
+def zeros_and_nones(r: random.Random) -> Task:
+    """Predict the tangents that `jvp` receives."""
+    duals, tensors, others = r.randint(1, 2), r.randint(1, 4), r.randint(1, 4)
+    kinds = [f"dual({r.randint(2, 9)}.0)" for _ in range(duals)]
+    kinds += [f"torch.ones(2, requires_grad={r.choice([True, False])})" for _ in range(tensors)]
+    kinds += [r.choice([str(r.randint(2, 9)), '"sum"', "None", "True"]) for _ in range(others)]
+    passed = ", ".join(r.sample(kinds, len(kinds)))
+    program = f"""\
+def dual(n):
+    return fwAD.make_dual(torch.full((2,), n), torch.ones(2))
+
+
+class F(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, *arguments):
+        return torch.zeros(2)
+
+    @staticmethod
+    def jvp(ctx, *tangents):
+        received.extend(tangents)
+        return torch.zeros(2)
+
+
+received = []
+with fwAD.dual_level():
+    F.apply({passed})"""
+    return numbers(
+        f"{fence(program)}How many entries of `received` are tensors of zeros, and how many are None? Give a list.",
+        (tensors, others),
+        solution=f"import minigrad.autograd.forward_ad as fwAD\n\n{program}\n\n"
+        "nones = sum(t is None for t in received)\n"
+        "zeros_and_nones = [sum(t is not None and not t.any() for t in received), nones]",
+        why="A tensor without a tangent does not change, so its tangent is zeros. Only tensors have tangents.",
+        mistakes={
+            (others, tensors): "these two are swapped: the zeros are for tensors, None for the other arguments",
+            (0, tensors + others): "a tensor without a tangent gets zeros, so that jvp needs no special case",
+            (tensors + others, 0): "an argument that is no tensor has no tangent: None",
+            (tensors + duals, others): "the tangents of the duals are ones",
+        },
+    )
+
+
+@exercise(
     2,
     "Use a second pair of variables for the tangents: below each statement, write the statement for its tangent.",
     "`v` starts as a constant, so its tangent starts at 0. After the first statement it depends on `x`.",

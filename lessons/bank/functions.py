@@ -3,7 +3,9 @@
 import random
 
 import minigrad as torch
+import minigrad.autograd.forward_ad as fwAD
 from lessons import expect
+from lessons.exercise import Wrong
 from minigrad.autograd import Function
 
 from . import Task, applied, code, combined, exercise, fence, number, numbers
@@ -404,6 +406,155 @@ def SurrogateSpike(r: random.Random) -> Task:
         (source(f"{slope}"), "expected"),
         (source(f"g * (x > {t})"), "expected"),
         (source(f"g * ({slope})", forward=f"{slope}"), "the result"),
+    )
+
+
+@exercise(
+    3,
+    "All tensors in one call: `ctx.save_for_forward(x, w)`. None may be among them.",
+    "`backward` receives a gradient for each output, and None for the name. It returns one for each argument.",
+    "`jvp` receives zeros for a tensor without a tangent, and None for what is no tensor. It returns a tangent and None.",
+)
+def NamedProduct(r: random.Random) -> Task:
+    """Repair a Function with arguments that are no tensors."""
+    a, order = r.randint(2, 9), r.sample(["x", "w", "name"], 3)
+    names, moving = ", ".join(order), ", ".join(f"{name}_t" for name in order)
+
+    def judge(answer):
+        def product(x, w):
+            result, name = answer.apply(*[{"x": x, "w": w, "name": "first"}[one] for one in order])
+            if name != "first":
+                raise Wrong(f"the second output is {name!r}, expected the name that was passed, 'first'")
+            return result
+
+        if not (isinstance(answer, type) and issubclass(answer, Function)):
+            raise Wrong(f"expected a subclass of autograd.Function, got {answer!r}")
+        expected = lambda x, w: a * x if w is None else a * x * w
+        for x, w in (
+            (_leaf([1.0, -2.0]), _leaf([3.0, 0.5])),
+            (_leaf([4.0, 1.5]), None),
+            (_leaf(2.0).detach(), _leaf(5.0)),
+        ):
+            expect.computes(product, expected, (x, w))
+        x, by, x_move, w_move = map(torch.tensor, ([1.0, -2.0], [3.0, 0.5], [0.7, 1.9], [-1.1, 0.3]))
+        for w, x_t, w_t, wanted in (
+            (by, x_move, w_move, a * (x_move * by + x * w_move)),
+            (by, x_move, None, a * x_move * by),
+            (by, None, w_move, a * x * w_move),
+            (None, x_move, None, a * x_move),
+        ):
+            with fwAD.dual_level():
+                duals = [
+                    t if t is None or move is None else fwAD.make_dual(t, move) for t, move in ((x, x_t), (w, w_t))
+                ]
+                tangent = fwAD.unpack_dual(product(*duals)).tangent
+            given = " and ".join(f"{t} = {None if v is None else v.tolist()}" for t, v in (("x_t", x_t), ("w_t", w_t)))
+            at = f"at x = {x.tolist()} and w = {None if w is None else w.tolist()}, with {given},"
+            if tangent is None:
+                raise Wrong(f"the tangent {at} is None")
+            expect.tensor(tangent, wanted, f"the tangent {at}")
+
+    def source(backward: str, jvp: str, save: str = "ctx.save_for_forward(x, w)", incoming: str = "g, _") -> str:
+        head = "x, w = ctx.saved_tensors\n        " * (backward != "...")
+        return f"""\
+class NamedProduct(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, {names}):
+        ctx.save_for_backward(x, w)
+        {save}
+        return ({a} * x if w is None else {a} * x * w), name
+
+    @staticmethod
+    def backward(ctx, {incoming}):
+        {head}{backward}
+
+    @staticmethod
+    def jvp(ctx, {moving}):
+        {head}{jvp}
+"""
+
+    def returned(x: str, w: str) -> str:
+        return f"return {', '.join({'x': x, 'w': w, 'name': 'None'}[one] for one in order)}"
+
+    twice = "ctx.save_for_forward(x)\n        ctx.save_for_forward(w)"
+    by_x, by_w = f"{a} * g if w is None else {a} * g * w", f"None if w is None else {a} * g * x"
+    backward = returned(by_x, by_w)
+    jvp = f"return ({a} * x_t if w is None else {a} * (x_t * w + x * w_t)), None"
+    return code(
+        f"`apply({names})` returns two outputs: `{a} * x * w`, or `{a} * x` if `w` is None, and the name, a text, as it is. "
+        "`forward` has a mistake where it saves for `jvp`: repair it, and write `backward` and `jvp`.",
+        source("...", "...", twice, "*gradients"),
+        source(backward, jvp),
+        judge,
+        "Tensors and None are saved in one call, and what is no tensor has None for its gradient and its tangent.",
+        (source(backward, jvp, twice), "calls save_for_forward a second time"),
+        (source(backward, jvp, incoming="g"), "argument"),
+        (source(f"return {by_x}, {by_w}", jvp), "2 gradients"),
+        (source(returned(by_w, by_x), jvp), "gradient"),
+        (source(returned(f"{a} * g * w", by_w), jvp), "raises"),
+        (source(backward, jvp.removesuffix(", None")), "tangent"),
+        (source(backward, f"return {a} * (x_t * w + x * w_t), None"), "raises"),
+        (source(backward, f"return ({a} * x_t if w is None else {a} * x_t * w), None"), "expected"),
+    )
+
+
+@exercise(
+    2,
+    "A Function tracks only its direct arguments, so a dict of tensors cannot be one of them.",
+    "Take the dict apart: pass its tensors to apply, one by one.",
+)
+def damped_tree(r: random.Random) -> Task:
+    """Pass a pytree to a Function."""
+    a, k = r.randint(2, 9), r.randint(2, 9)
+    outer, (one, other) = r.choice(["size", "box", "layer"]), r.sample(["width", "height", "depth", "weight"], 2)
+    nested, flat = f'tree["{outer}"]["{one}"]', f'tree["{other}"][1]'
+    first, second = r.sample([nested, flat], 2)
+
+    def judge(answer):
+        for x, y in ((3.0, -2.0), ([1.0, 2.0], [0.5, -4.0])):
+            tree = {outer: {one: torch.tensor(x)}, other: ("second", torch.tensor(y))}
+            expect.tensor(answer(tree), (a * torch.tensor(x) * torch.tensor(y)).sum(), f"the result for {tree}")
+            found = torch.func.grad(lambda tree: 0.7 * answer(tree | {other: ("second", tree[other])}))(
+                tree | {other: torch.tensor(y)}
+            )
+            for given, place, factor in ((found[outer][one], nested, y), (found[other], flat, x)):
+                slope = 0.7 * a * torch.tensor(factor) / (k if place == first else 1)
+                expect.tensor(given, slope, f"the gradient of 0.7 * damped_tree(tree) for {place}, with {tree},")
+
+    def source(body: str) -> str:
+        return f"""\
+class Damped(torch.autograd.Function):
+    @staticmethod
+    def forward(x, y):
+        return {a} * x * y
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        return {a} * g * y / {k}, {a} * g * x
+
+
+def damped_tree(tree):{body}
+"""
+
+    call = f"Damped.apply({first}, {second}).sum()"
+    return code(
+        f"`Damped` divides the gradient of its first argument by {k}. JAX's `custom_vjp` would accept a dict of tensors as an "
+        "argument, a *pytree*; a Function does not. So write an ordinary function around it: it takes "
+        f'`{{"{outer}": {{"{one}": a tensor}}, "{other}": (a text, a tensor)}}`, and returns the sum of the elements of '
+        f"`Damped.apply({first}, {second})`, so that `torch.func.grad` of it is right for both tensors.",
+        source(" ..."),
+        source(f"\n    return {call}"),
+        judge,
+        "The function takes the structure apart, and each tensor is an argument of apply, with its gradient.",
+        (source(f"\n    return {a} * ({first} * {second}).sum()"), "expected"),
+        (source(f"\n    return Damped.apply({second}, {first}).sum()"), "expected"),
+        (source(f'\n    return Damped.apply(tree["{outer}"], {flat}).sum()'), "raises"),
+        (source(f"\n    return Damped.apply({first}.detach(), {second}).sum()"), "expected"),
     )
 
 

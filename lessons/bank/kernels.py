@@ -8,7 +8,7 @@ import minigrad as torch
 from lessons import expect
 from lessons.exercise import Wrong
 
-from . import Task, code, exercise, fence, number, numbers
+from . import Task, choice, code, exercise, fence, number, numbers
 
 
 @exercise(
@@ -137,6 +137,47 @@ def line_that_stops(r: random.Random) -> Task:
         'except RuntimeError as e:\n    line_that_stops = int(re.search(r"# (\\d)", str(e))[1])',
         why=f"In this line {bad[1]}.",
         mistakes={i: reason for i, (line, reason) in enumerate(lines, 1) if line != bad[0]},
+    )
+
+
+@exercise(
+    2,
+    "A Function may be compiled unless it sets `is_traceable = False`, and a subclass inherits that.",
+    "`is_traceable` is a promise. NumPy needs the numbers, and while minigrad captures a call there are none.",
+)
+def refused_functions(r: random.Random) -> Task:
+    """Find the Functions that are not compiled."""
+    c = r.randint(2, 9)
+    product, with_numpy = f"{c} * x", f"torch.tensor({c} * x.detach().numpy())"
+    every = [
+        # the class it extends: 0 for Function, 1 for a class that sets False; what it sets; forward; the reason
+        (0, "", product, "a Function that sets nothing may be compiled"),
+        (0, "is_traceable = True", product, "it consists of minigrad operations"),
+        (1, "is_traceable = True", product, "it sets True again, and so overrides what it inherits"),
+        (1, "", product, ""),
+        (0, "is_traceable = True", with_numpy, ""),
+        (0, "", with_numpy, ""),
+    ]
+    kinds = r.sample(every[:3], 2) + r.sample(every[3:], r.randint(1, 2))
+    r.shuffle(kinds)
+    closed, *letters = r.sample("ABCDEFGH", len(kinds) + 1)
+
+    def source(letter: str, kind: tuple) -> str:
+        base, sets, result, _ = kind
+        lines = [sets] * bool(sets) + ["@staticmethod", "def forward(ctx, x):", f"    return {result}"]
+        return f"class {letter}({('torch.autograd.Function', closed)[base]}):\n    " + "\n    ".join(lines)
+
+    classes = [(closed, (0, "is_traceable = False", product, "")), *zip(letters, kinds)]
+    program = "\n\n\n".join(source(letter, kind) for letter, kind in classes)
+    return choice(
+        f"minigrad's `torch.compile(F.apply, fullgraph=True)(torch.ones(3))` raises an error for which of these Functions `F`? "
+        f"Give a list of letters.{fence(program)}",
+        [letter for letter, kind in classes if not kind[3]],
+        solution=f"{program}\n\n\ndef refused(F):\n    try:\n"
+        "        torch.compile(F.apply, fullgraph=True)(torch.ones(3))\n    except RuntimeError:\n        return True\n"
+        f"    return False\n\n\nrefused_functions = [F.__name__ for F in ({', '.join(dict(classes))}) if refused(F)]",
+        why="False is inherited, and no promise helps where NumPy needs the numbers.",
+        mistakes={letter: kind[3] for letter, kind in classes if kind[3]},
     )
 
 

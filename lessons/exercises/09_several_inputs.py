@@ -89,21 +89,6 @@ def lean(answer, x, y, when, wanted):
 
 
 @exercise(
-    "*tensors is a tuple with all of them. enumerate(tensors, 1) counts from 1.",
-    "backward cannot see the arguments; keep their number as an attribute of the ctx.",
-    "Return a tuple with one gradient for each: tuple(k * grad_output for k in range(1, n + 1)).",
-)
-def SeveralWeighted(answer):
-    """Each tensor has a gradient with its own weight."""
-    calls = [
-        (vector(1.0, 2.0), vector(3.0, 4.0)),
-        (vector(1.0, 2.0),),
-        (vector(1.0), vector(2.0, grad=False), vector(3.0), vector(4.0)),
-    ]
-    expect.function(answer, by_formula(lambda *tensors: sum(k * t for k, t in enumerate(tensors, 1))), *calls)
-
-
-@exercise(
     "Return two tensors: return s, c. Save both; backward finds them in ctx.saved_tensors.",
     "The derivative of the sine is the cosine; the derivative of the cosine is minus the sine.",
     "x influences both outputs: the gradient is a sum of two terms.",

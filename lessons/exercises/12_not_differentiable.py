@@ -55,8 +55,7 @@ def NondiffClip(answer):
         raise Wrong("the clipped numbers have lost their gradient: mark the mask, and nothing else")
     if inside.requires_grad:
         raise Wrong("the mask requires grad: mark it in forward")
-    (gradient,) = torch.autograd.grad((clipped * (inside + 1) * torch.tensor([1.0, 2.0, 3.0, 4.0])).sum(), x)
-    expect.tensor(gradient, [2.0, 0.0, 0.0, 8.0], "the gradient of clipped * (inside + 1), times 1, 2, 3, 4,")
+    expect.computes(answer.apply, lambda x: (x.clamp(-1, 1), (x.abs() <= 1).float()), (x,))
 
 
 @exercise(
@@ -73,8 +72,7 @@ def NondiffParts(answer):
         raise Wrong("the whole part still requires grad: mark the tensor that is returned")
     if not rest.requires_grad:
         raise Wrong("the rest has lost its gradient: mark only the whole part")
-    (gradient,) = torch.autograd.grad((rest * torch.tensor([1.0, 2.0, 3.0]) + whole).sum(), x)
-    expect.tensor(gradient, [1.0, 2.0, 3.0], "the gradient of the rest, times 1, 2, 3,")
+    expect.computes(answer.apply, lambda x: (x.round().detach(), x - x.round().detach()), (x,))
 
 
 @exercise(

@@ -22,24 +22,6 @@ def attention_by_hand(answer):
     expect.number(answer, 7.0, mistakes)
 
 
-@exercise(
-    "nn.Linear(n, m) holds a weight of n * m numbers, and a bias of m.",
-    "nn.LayerNorm(32) holds 32 factors and 32 terms.",
-    "4 * (32 * 32 + 32) + (32 * 64 + 64) + (64 * 32 + 32) + 2 * (32 + 32)",
-)
-def transformer_size(answer):
-    """4224 in attention, 4192 in the small network, 128 in the norms."""
-    mistakes = {
-        8320: "the linear layers have biases: five of 32 numbers, and one of 64",
-        8416: "the norms are not counted: each has a factor and a term for each of 32 numbers",
-        8192: "that counts only the weights of the linear layers: add the biases and the norms",
-        8480: "a norm has a factor and a term for each of 32 numbers",
-        5376: "attention has four linear layers: query, key, value, out",
-        7488: "attention has four linear layers: query, key, value, out",
-    }
-    expect.number(answer, 8544, mistakes, rtol=1e-9)
-
-
 def _positions(*shape):
     """Return queries, keys and values of a shape, all of which require grad."""
     torch.manual_seed(2)

@@ -3,23 +3,24 @@
 import minigrad as torch
 from lessons import expect
 from lessons.exercise import Wrong, exercise
+from lessons.mistakes import Sample, close, of_value
 from minigrad.nn import functional as F
 
 
 def gradients(given, names, wanted):
-    """Expect a tuple of gradients with these names; name a transposed or swapped one, or a forgotten sum."""
+    """Expect a tuple of gradients with these names; say the mistake in words if it is a known one."""
     if not isinstance(given, (tuple, list)) or len(given) != len(names):
         raise Wrong(f"expected a tuple with the gradients of {', '.join(names)}, got {given!r}")
     for name, one, right in zip(names, given, wanted):
         if not isinstance(one, torch.Tensor):
             raise Wrong(f"the gradient of {name} is {one!r}, expected a tensor of the shape {list(right.shape)}")
-        if one.shape != right.shape and one.ndim == 2 and one.T.shape == right.shape:
-            raise Wrong(
-                f"the gradient of {name} is transposed: its shape is {list(one.shape)}, not {list(right.shape)}"
-            )
-        if one.ndim == right.ndim + 1 and one.shape[1:] == right.shape:
-            raise Wrong(f"the gradient of {name} has a row for each example: they add up")
-        expect.tensor(one, right, f"the gradient of {name}")
+        try:
+            expect.tensor(one, right, f"the gradient of {name}")
+        except Wrong as wrong:
+            found = of_value(f"the gradient of {name}", [Sample({}, [one.numpy()], [right.numpy()])], 0)
+            if found is None:
+                raise
+            raise Wrong(f"{found.words}: {wrong}\nTo fix: {found.hint}", mistake=found.name) from None
 
 
 @exercise(
@@ -90,5 +91,12 @@ def network_backward(answer):
     given = expect.by_hand(answer)(x, labels, *parameters)
     leaves = [p.clone().requires_grad_() for p in parameters]
     W1, b1, W2, b2 = leaves
-    loss = F.cross_entropy((x @ W1 + b1).tanh() @ W2 + b2, labels)
+    h = (x @ W1 + b1).tanh()
+    loss = F.cross_entropy(h @ W2 + b2, labels)
+    (grad_h,) = torch.autograd.grad(loss, h, retain_graph=True)
+    first = given[0] if isinstance(given, (tuple, list)) and given else None
+    if isinstance(first, torch.Tensor) and close(first.numpy(), (x.T @ grad_h).numpy()):
+        raise Wrong(
+            "W1 has the gradient for h, the result of tanh: multiply that by the slope of tanh, 1 - h**2, first"
+        )
     gradients(given, ("W1", "b1", "W2", "b2"), torch.autograd.grad(loss, leaves))

@@ -31,18 +31,6 @@ class SeveralLean(torch.autograd.Function):
         return None if y is None else grad_output * y, None if x is None else grad_output * x
 
 
-# %% SeveralWeighted
-class SeveralWeighted(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, *tensors):
-        ctx.count = len(tensors)
-        return sum(k * tensor for k, tensor in enumerate(tensors, 1))
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return tuple(k * grad_output for k in range(1, ctx.count + 1))
-
-
 # %% SeveralSinCos
 class SeveralSinCos(torch.autograd.Function):
     @staticmethod

@@ -1,9 +1,6 @@
 # %% attention_by_hand
 attention_by_hand = 0.25 * 4 + 0.75 * 8
 
-# %% transformer_size
-transformer_size = 4 * (32 * 32 + 32) + (32 * 64 + 64) + (64 * 32 + 32) + 2 * (32 + 32)
-
 
 # %% attention_repaired
 def attention_repaired(q, k, v):

@@ -60,7 +60,14 @@ def test_an_incoming_gradient_that_no_operation_reads_is_shown():
             return torch.full((2,), 2.0) * 1
 
     text = " ".join(drawn(Forgotten.apply, lambda x: 2 * x).split())
-    assert "✗ the incoming gradient, [2.1, -2.7], is not used" in text and "✗ expected [4.2, -5.4]" in text
+    assert "✗ grad_output, [2.1, -2.7], is not used" in text and "✗ expected [4.2, -5.4]" in text
+
+
+def test_a_gradient_that_an_operation_passes_on_is_marked_where_it_is_computed():
+    mine = function("Mine", 5)
+    lines = drawn(lambda x: mine.apply(x * 1), lambda x: 2 * x).splitlines()
+    (at,) = [i for i, line in enumerate(lines) if "✗" in line]
+    assert "expected [4.2, -5.4]" in lines[at] and "5 * grad_output" in lines[at - 1]
 
 
 def test_a_wrong_tangent_is_marked_inside_jvp():

@@ -93,6 +93,7 @@ def test_a_process_that_ends_itself_without_an_error_is_reported(tmp_path, cell)
     graded = grade(handed_in(tmp_path / "eve.ipynb", "three_uses = 12", cell))
     assert graded.points == 1
     assert graded.notes == ["cell 2: its process ended with exit code 0 without an error: did it call os._exit?"]
+    assert graded.messages["count_paths"] == "The notebook ended before this exercise."
 
 
 @pytest.mark.slow
@@ -196,7 +197,10 @@ ODD = {
     "device": (lambda path: path.symlink_to("/dev/zero"), "it is not a regular file"),
     "nowhere": (lambda path: path.symlink_to("nowhere"), "it is not a notebook: FileNotFoundError"),
     "latin": (lambda path: path.write_bytes('{"cells": "é"}'.encode("latin-1")), "UnicodeDecodeError"),
-    "text": (lambda path: path.write_text("three_uses = 12"), "it is not a notebook: JSONDecodeError"),
+    "text": (
+        lambda path: path.write_text("three_uses = 12"),
+        "it is not a notebook: its JSON ends early, or has a mistake in line 1, column 1",
+    ),
     "list": (lambda path: path.write_text("[]"), "it has no list of cells"),
     "words": (lambda path: path.write_text('{"cells": ["a"]}'), "it has no list of cells"),
     "deep": (lambda path: path.write_text("[" * 100_000), "it is not a notebook: RecursionError"),

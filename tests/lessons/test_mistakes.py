@@ -56,6 +56,7 @@ GRADIENTS = {
         "not linear in the incoming gradient",
         "the gradient of x is not grad_output",
     ),
+    "grad_output / y, grad_output * x": ("1 / slope", "the gradient of x has 1 / slope instead of the slope"),
     "grad_output * y.exp(), grad_output * x": (
         "the gradient of x is wrong",
         "for x = [1, 2], y = [2, 7] and grad_output",
@@ -96,6 +97,50 @@ def test_of_several_incoming_gradients_the_forgotten_one_is_named():
     wrong = refused(Both.apply, lambda x: (2 * x, 3 * x), X)
     assert wrong.mistake == "without the incoming gradient" and "does not depend on grad_triple" in str(wrong)
     assert wrong.line == "return 2 * grad_double"
+
+
+PARTS = {
+    "g1 * y - g2 * x": ("sign", "in the gradient of x, the part of g2 has the wrong sign"),
+    "g1 * y + g2": ("without the factor x", "in the gradient of x, the part of g2 lacks the factor x"),
+    "g2 * y + g1 * x": ("incoming gradients swapped", "in the gradient of x, g1 and g2 are swapped"),
+    "2 * g1 * y + 3 * g2 * x": ("the gradient of x is wrong", "for x = [1, 2]"),  # both parts are
+}
+
+
+@pytest.mark.parametrize("backward", PARTS)
+def test_of_several_incoming_gradients_the_wrong_part_is_named(backward):
+    source = combined(
+        "Both",
+        "x, y",
+        "ctx.save_for_backward(x, y)\nreturn x * y, x * x / 2",
+        "g1, g2",
+        "x, y = ctx.saved_tensors",
+        f"return {backward}, g1 * x",
+    )
+    names: dict = {"torch": torch}
+    exec(source, names)
+    wrong = refused(names["Both"].apply, lambda x, y: (x * y, x * x / 2), X, Y)
+    name, words = PARTS[backward]
+    assert wrong.mistake == name and str(wrong).startswith(words)
+
+
+def test_a_function_that_calls_a_function_has_its_names():
+    forgets = product("y, x").__self__
+
+    @expect.calling(forgets)
+    def copied(*args):
+        return forgets.apply(*args)
+
+    wrong = refused(copied, times, X, Y)
+    assert str(wrong).startswith(
+        "the gradient of x does not depend on grad_output, the incoming gradient: for x = [1, 2]"
+    )
+    assert "✗ grad_output, [" in wrong.drawing.text()
+
+
+def test_a_large_tensor_is_told_by_its_shape():
+    wrong = refused(lambda x: -x, lambda x: x, torch.ones(4, 5))
+    assert "for x = a tensor of shape [4, 5], the result is -1 at [0, 0], expected 1" in str(wrong)
 
 
 def test_factors_that_agree_in_one_call_by_chance_are_not_named():
@@ -162,6 +207,6 @@ def test_text_and_picture_have_the_same_numbers_and_the_warning_is_not_repeated(
     said = re.search(r"grad_output = (\S+), the gradient of x is -4, expected (\S+)", verdict.message)
     assert verdict.drawing is not None
     picture = " ".join(verdict.drawing.text().split())
-    assert said and f"the incoming gradient, {said[1]}, is not used" in picture
+    assert said and f"grad_output, {said[1]}, is not used" in picture
     assert f"✗ expected {said[2]}" in picture and "CombinedReciprocal.backward" in picture
     assert "your code warns" not in verdict.message and verdict.message.count("To fix") == 1

@@ -41,6 +41,18 @@ def test_a_class_names_students_and_those_who_handed_in_nothing():
     assert "3 notebooks from 4 students" in text
 
 
+def test_a_notebook_that_cannot_be_read_is_of_the_only_lesson_that_was_handed_in():
+    broken, stray = Graded("ben.ipynb", notes=["it is not a notebook"]), Graded("notes.ipynb")
+    found = assign([right("ann.ipynb"), broken, stray], listed=["Ann", "Ben"])
+    assert len(found) == 3 and (broken.lesson, stray.lesson) == (ONE.name, "")
+    assert broken.most == 2 and broken.points == 0
+    assert "The notebook could not be run." in feedback("Ben", [broken])
+    other = Graded("ann/other.ipynb", "02_combined_form", {"combined_saved": "right"})
+    broken = Graded("ben.ipynb", notes=["it is not a notebook"])
+    assign([right("ann.ipynb"), other, broken], listed=["Ann", "Ben"])
+    assert broken.lesson == ""
+
+
 def test_more_words_win_and_a_tie_names_no_student():
     assert in_class("ann_lee.ipynb", ["Ann", "Ann Lee", "Lee"]) == "Ann Lee"
     assert in_class("ann_lee.ipynb", ["Ann", "Lee"]) == "" == in_class("x", [])
@@ -111,7 +123,13 @@ def test_a_page_of_feedback_has_verdicts_answers_pictures_and_marks():
     one.messages |= {"three_uses": "Each of the three.", "count_paths": "4 is not right\nin the line: x"}
     one.given["count_paths"], one.pictures["count_paths"] = "4", "<svg xmlns='http://www.w3.org/2000/svg'/>"
     text = feedback("Ann", [one])
-    for part in ("Feedback for Ann", "2 of 2 marks", "Lesson 1", "✓ three_uses <span>2 of 2</span>", "✗ count_paths"):
+    for part in (
+        "Feedback for Ann",
+        "2 of 2 marks",
+        f"Lesson 1: {ONE.title}",
+        "✓ three_uses <span>2 of 2</span>",
+        "✗ count_paths",
+    ):
         assert part in text
     assert "4 is not right<br>in the line: x" in text and "<pre>4</pre>" in text and "cell 3: ValueError: x" in text
     assert 'src="data:image/svg+xml;base64,' in text and "<svg" not in text

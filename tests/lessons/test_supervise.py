@@ -1,6 +1,7 @@
 """The supervisor of a notebook counts the processes and threads that this process starts, and their memory."""
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -77,7 +78,7 @@ ROOT = pytest.mark.skipif(not supervise.LINUX or os.getuid() != 0, reason="other
 FORKS = """
 import os, signal, sys
 made = 0
-while made < 100:
+while made < 60:
     try:
         child = os.fork()
     except OSError:
@@ -132,6 +133,33 @@ def test_a_program_that_forks_without_end_costs_its_time_limit_and_leaves_no_pro
     before = set(dict(supervise.descendants()))
     found = supervise.supervise([sys.executable, "-c", BOMB], 1.0, 0, cage)
     assert found["ended"] == "after 1 s" and set(dict(supervise.descendants())) <= before
+
+
+@pytest.mark.skipif(not supervise.LINUX or os.getuid() == 0, reason="root's processes are in a cage")
+def test_the_processes_of_another_command_of_the_user_do_not_count(tmp_path, cage, input_of_a_parent):
+    if not supervise.can_count_apart([sys.executable]):
+        pytest.skip("the system permits no user namespace that counts processes")
+    said = tmp_path / "said"
+    other = subprocess.Popen([sys.executable, "-c", FORKS, str(tmp_path / "other")], start_new_session=True)
+    try:
+        other.wait()  # its 60 children stay, more than the limit of 20
+        found = supervise.supervise([sys.executable, "-c", FORKS, str(said)], 20.0, 0, cage)
+    finally:
+        os.killpg(other.pid, signal.SIGKILL)
+    assert found["code"] == 0 and said.read_text().split()[0] == "19"
+
+
+def test_an_old_kernel_counts_all_processes_of_the_user(monkeypatch):
+    monkeypatch.setattr(supervise, "COUNTS_APART", (10**6, 0))
+    assert not supervise.can_count_apart([sys.executable])
+
+
+def test_a_system_may_permit_no_user_namespace(monkeypatch):
+    def refused():
+        raise OSError("no user namespace is permitted")
+
+    monkeypatch.setattr(supervise, "count_apart", refused)
+    assert not supervise.can_count_apart([sys.executable])
 
 
 @ROOT

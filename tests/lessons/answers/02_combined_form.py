@@ -122,14 +122,14 @@ class CombinedSine(torch.autograd.Function):
 # -         return x.clone()
 # +         return x.clamp(-bound, bound)
 
-# %% wrong CombinedClip: x itself
+# %% wrong CombinedClip: does not depend on grad_output
 #       def forward(ctx, x, bound):
 # +         ctx.save_for_backward(x)
 # -         return grad_output.clamp(-ctx.bound, ctx.bound), None
 # +         (x,) = ctx.saved_tensors
 # +         return x.clamp(-ctx.bound, ctx.bound), None
 
-# %% wrong CombinedClip: the gradient for the incoming
+# %% wrong CombinedClip: the gradient of x is
 # -         return grad_output.clamp(-ctx.bound, ctx.bound), None
 # +         return grad_output.clamp(max=ctx.bound), None
 

@@ -101,55 +101,6 @@ class SeveralLean(torch.autograd.Function):
 # +         return grad_output * ctx.y if wanted[0] else None, grad_output * ctx.x if wanted[1] else None
 
 
-# %% right SeveralWeighted
-class SeveralWeighted(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, *tensors):
-        total = torch.zeros_like(tensors[0])
-        for i, t in enumerate(tensors):
-            total += (i + 1) * t
-        return total
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return tuple((i + 1) * grad_output for i in range(len(ctx.needs_input_grad)))
-
-
-# %% right SeveralWeighted
-# -         ctx.count = len(tensors)
-# -         return sum(k * tensor for k, tensor in enumerate(tensors, 1))
-# +         ctx.weights = torch.arange(1, len(tensors) + 1).tolist()
-# +         return torch.stack([w * t for w, t in zip(ctx.weights, tensors)]).sum(0)
-# -         return tuple(k * grad_output for k in range(1, ctx.count + 1))
-# +         return (*(w * grad_output for w in ctx.weights),)
-
-
-# %% wrong SeveralWeighted: incorrect number
-class SeveralWeighted(SeveralWeighted):
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output
-
-
-# %% wrong SeveralWeighted: the gradient
-# -         return grad_output
-# +         return (grad_output,) * len(ctx.needs_input_grad)
-
-
-# %% wrong SeveralWeighted: the result
-class SeveralWeighted(SeveralWeighted):
-    @staticmethod
-    def forward(ctx, *tensors):
-        ctx.weights = list(range(len(tensors)))
-        return sum(w * t for w, t in zip(ctx.weights, tensors))
-
-
-# %% wrong SeveralWeighted: no attribute
-# -         ctx.count = len(tensors)
-# -         return sum(k * tensor for k, tensor in enumerate(tensors, 1))
-# +         return sum(k * t for k, t in enumerate(tensors, 1))
-
-
 # %% right SeveralSinCos
 class SeveralSinCos(torch.autograd.Function):
     @staticmethod

@@ -144,7 +144,7 @@ class InplaceSquare(torch.autograd.Function):
 # +         (x,) = ctx.saved_tensors
 # +         return grad_output * 2 * x
 
-# %% wrong InplaceSquare: the gradient for [-2.0
+# %% wrong InplaceSquare: the gradient of x is -9.6
 # -         ctx.save_for_backward(x.clone())
 # -         x.pow_(2)
 # +         x.mul_(x)
@@ -159,7 +159,7 @@ class InplaceSquare(torch.autograd.Function):
 # -         return x.mul_(x)
 # +         return x * x
 
-# %% wrong InplaceSquare: the gradient for [3
+# %% wrong InplaceSquare: 2 times as large
 # -         ctx.save_for_backward(x)
 # +         ctx.save_for_backward(x.clone())
 # -         (x,) = ctx.saved_tensors

@@ -54,13 +54,13 @@ class NondiffClip(torch.autograd.Function):
         return grads[0]
 
 
-# %% wrong NondiffClip: the gradient of clipped
+# %% wrong NondiffClip: as if the derivative were 1
 # -         ctx.save_for_backward(inside)
 # +         ctx.mark_non_differentiable(inside)
 # -         return grads[0] * ctx.saved_tensors[0]
 # +         return grads[0]
 
-# %% wrong NondiffClip: expected 8
+# %% wrong NondiffClip: does not depend on
 #           inside = (x.abs() <= 1).float()
 # +         ctx.mark_non_differentiable(inside)
 # -         return grads[0] * ctx.saved_tensors[0]

@@ -6,13 +6,6 @@
 1 * 4 + 3 * 8  # divided by their sum
 8.7889  # not right
 
-# %% values transformer_size
-8544  # right
-sum(p.numel() for p in Block(32, 64).parameters())  # right
-4 * 32 * 32 + 2 * 32 * 64 + 2 * 64  # biases
-4 * (32 * 32 + 32) + 32 * 64 + 64 + 64 * 32 + 32  # norms are not counted
-8545  # not right
-
 
 # %% right attention_repaired
 def attention_repaired(q, k, v):

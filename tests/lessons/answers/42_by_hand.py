@@ -26,7 +26,7 @@ def layer_backward(x, W, G):
 # -     return G @ W.T, x.T @ G, G.sum(0)
 # +     return G @ W.T, G.T @ x, G.sum(0)
 
-# %% wrong layer_backward: row for each example
+# %% wrong layer_backward: not summed over the broadcast dimension
 # -     return G @ W.T, x.T @ G, G.sum(0)
 # +     return G @ W.T, x.T @ G, G
 
@@ -34,7 +34,7 @@ def layer_backward(x, W, G):
 # -     return G @ W.T, x.T @ G, G.sum(0)
 # +     return G @ W.T, x.T @ G / len(x), G.sum(0)
 
-# %% wrong layer_backward: the gradient of b
+# %% wrong layer_backward: the gradient of b has to be
 # -     return G @ W.T, x.T @ G, G.sum(0)
 # +     return G @ W.T, x.T @ G, G.mean(0)
 
@@ -106,7 +106,7 @@ def network_backward(x, labels, W1, b1, W2, b2):
 # -     _, grad_W1, grad_b1 = layer_backward(x, W1, grad_h * (1 - h**2))
 # +     _, grad_W1, grad_b1 = layer_backward(x, W1, grad_h / torch.cosh(x @ W1 + b1) ** 2)
 
-# %% wrong network_backward: the gradient of W1
+# %% wrong network_backward: multiply that by the slope of tanh
 # -     _, grad_W1, grad_b1 = layer_backward(x, W1, grad_h * (1 - h**2))
 # +     _, grad_W1, grad_b1 = layer_backward(x, W1, grad_h)
 
