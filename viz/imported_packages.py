@@ -14,7 +14,7 @@ from functools import cache
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-from .libraries import imported, tree_of
+from .libraries import absolute, file_of, imported, tree_of
 
 IMPORT = re.compile(r"^(?:from[ \t]+([\w.]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n#]*)|import[ \t]+([^\n#]+))", re.MULTILINE)
 OF_TORCH = re.compile(r"^(?:import|from)[ \t]+torch\b", re.MULTILINE)
@@ -36,7 +36,7 @@ def run_on_import(
         if name in seen or name.partition(".")[0] in leave_out:
             continue
         seen.add(name)
-        if (file := file_of(name, [str(folder), *sys.path])) is None:
+        if (file := module_file(name, [str(folder), *sys.path])) is None:
             continue
         pending += [name.rpartition(".")[0]] if "." in name else []
         try:
@@ -49,16 +49,13 @@ def run_on_import(
     return found
 
 
-def file_of(name: str, path: list[str]) -> Path | None:
+def module_file(name: str, path: list[str]) -> Path | None:
     """Return the Python file of a module, or None; nothing is imported."""
-    root, *parts = name.split(".")
+    root, _, inside = name.partition(".")
     file = root_file(root, tuple(path))
-    for part in parts:
-        if file is None or file.name != "__init__.py":
-            return None
-        inside = file.with_name(part)
-        file = next((one for one in (inside / "__init__.py", inside.with_suffix(".py")) if one.is_file()), None)
-    return file
+    if file is None or not inside:
+        return file
+    return file_of(file.parent, inside) if file.name == "__init__.py" else None
 
 
 @cache
@@ -81,10 +78,8 @@ def modules_imported(text: str, name: str, is_package: bool) -> Iterator[str]:
         if plain:
             yield from [part.split()[0] for part in plain.split(",") if part.split()]
             continue
-        if level := len(base) - len(base.lstrip(".")):
-            parts = name.split(".")
-            parts = parts[: len(parts) - level + is_package]
-            base = ".".join([*parts, *filter(None, [base.lstrip(".")])])
+        module = base.lstrip(".")
+        base = absolute(module, len(base) - len(module), name if is_package else name.rpartition(".")[0])
         yield base
         yield from [f"{base}.{part.split()[0]}" for part in names.strip("()\\ \n").split(",") if part.split()]
 

@@ -142,6 +142,14 @@ def test_each_sentence_stands_once_with_all_names_that_it_is_about(folder):
     assert lines[4] == "train.py:3: torch.range" and len(lines) == 7
 
 
+def test_the_modules_of_a_programs_own_package_are_read_also_by_relative_imports(folder):
+    package(folder, "net", __init__="from .parts import half\n", parts="from . import deep\nimport torch\n",
+            deep="import torch\ntorch.range(1, 2)\n")  # fmt: skip
+    (folder / "site" / "train.py").write_text("from net import half\n")
+    text = minigrad(folder / "site", "port", "train.py").stdout.decode()
+    assert text.startswith(f"{Path('net', 'deep.py')}:2: torch.range\n")
+
+
 def package(folder, name, **files):
     place = folder / "site" / name
     place.mkdir(parents=True)

@@ -12,7 +12,7 @@ from cyclopts import Parameter
 
 from ..errors import Usage
 from ..imported_packages import run_on_import
-from ..libraries import sources, tree_of
+from ..libraries import file_of, sources, tree_of
 from ..ranks.start import start
 from ..run_program import Program
 from ..text import clean
@@ -85,8 +85,8 @@ def port(program: Target, /, *, json: Json = False) -> None:
     packages = run_on_import(trees, folder, PACKAGES)
     found = []
     for name, tree in trees.items():
-        file = made.file if name == "__main__" else str(folder.joinpath(*name.split(".")).with_suffix(".py"))
-        found += [(file, need) for need in needs(tree, trees.values())]
+        file = made.file if name == "__main__" else file_of(folder, name)
+        found += [(str(file), need) for need in needs(tree, trees.values())]
     for files in packages.values():
         found += [(str(path), need) for path, tree in files.items() for need in needs(tree, files.values())]
     if json:
@@ -109,9 +109,7 @@ def by_sentence(found: list[tuple[str, Need]]) -> Iterator[str]:
         groups.setdefault((need.what, need.instead), {}).setdefault((file, need.name), []).append(need.line)
     for (what, instead), names in groups.items():
         for (file, name), lines in names.items():
-            more = (
-                f" (and {'line' if len(lines) == 2 else 'lines'} {', '.join(map(str, lines[1:]))})" if lines[1:] else ""
-            )
+            more = f" (and line{'s' * (len(lines) > 2)} {', '.join(map(str, lines[1:]))})" * (len(lines) > 1)
             yield f"{file}:{lines[0]}: {name}{more}"
         yield f"    {what}"
         yield f"    Instead: {instead}"
