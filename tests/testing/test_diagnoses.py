@@ -102,6 +102,13 @@ def test_a_surrogate_whose_backward_is_the_derivative_holds():
     assert check(function(lambda x: x * x, lambda x, g: 2 * x * g), X, surrogate=True)["gradients"].status == "holds"
 
 
+def test_a_function_that_computes_in_float32_is_not_refused_for_its_rounding():
+    single = lambda x: (x * x).float()
+    assert check(function(single, lambda x, g: 2 * x * g), X).ok
+    row = check(function(single, lambda x, g: 3 * x * g), X)["gradients"]
+    assert row.status == "fails" and "off by a factor of 0.66" in row.message
+
+
 def test_a_surrogate_may_not_break_the_rules_of_calls():
     made = function(SURROGATES["step"][0], lambda x, g: g[:1])
     assert not check(made, X, surrogate=True).ok

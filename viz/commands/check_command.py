@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as js
 import linecache
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -75,7 +75,7 @@ def check(
     with stdout_to_stderr(), computing(as_torch, program):
         with working(f"running {program.file}"):
             applied = run_noting_arguments(program)
-        functions = functions_of(program, name)
+        functions = functions_of(program, name, applied)
         with working(f"checking {', '.join(functions)}"):
             given = {key: arguments_of(program, key, f, args) for key, f in functions.items()}
             found = {
@@ -113,19 +113,19 @@ def split(target: str) -> tuple[str, str]:
     return (file, name) if colon and name.isidentifier() else (target, "")
 
 
-def functions_of(program: Program, name: str) -> dict[str, type]:
-    """Return the Functions to check by name: the requested one, or all that the program defines."""
+def functions_of(program: Program, name: str, applied: Iterable[type]) -> dict[str, type]:
+    """Return the Functions to check by name: the requested one, or all that the program defines, also inside functions."""
     import minigrad  # noqa: F401  one of the two libraries that may define them
     from minigrad.testing.function_checks import library_of
 
-    libraries = {key: library for key, value in program.names.items() if (library := library_of(value))}
-    own = [key for key in libraries if program.names[key].__module__ == "__main__"]
-    if name and name not in libraries:
+    found = {cls.__name__: cls for cls in applied} | {k: v for k, v in program.names.items() if library_of(v)}
+    own = [key for key in found if found[key].__module__ == "__main__"]
+    if name and name not in found:
         have = nearest(name, own) or f"It defines: {', '.join(own) or 'none'}."
         raise Usage(f"{program.file} has no autograd.Function named {name}. {have}")
     if not own and not name:
         raise Usage(f"{program.file} defines no subclass of autograd.Function. Name a file that defines one.")
-    return {key: program.names[key] for key in ([name] if name else own)}
+    return {key: found[key] for key in ([name] if name else own)}
 
 
 def library(function: Any) -> Library:

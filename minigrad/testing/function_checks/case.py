@@ -22,6 +22,7 @@ from ...record.constants import brief
 from .library import Library
 
 EPS = 1e-6  # the step of central differences in float64
+SINGLE = 1e-3  # and if an output is float32 for float64 inputs: EPS would be lost in its rounding
 RTOL, ATOL = 1e-3, 1e-5  # for comparisons with finite differences, as in gradcheck
 DELIBERATE = re.compile(
     r"surrogate|straight[- ]through|pseudo[- ](?:derivative|gradient)|gradient reversal|revers\w+ (?:\w+ )?gradients?"
@@ -192,6 +193,17 @@ class Case:
         return {i: np.zeros_like(self.arrays[i]) if g is None else self.library.array(g) for i, g in zip(places, found)}
 
     # ---------------------------------------------------------------------- finite differences
+    @cached_property
+    def step(self) -> float:
+        """The step of finite differences."""
+        outs = self.outputs()
+        return EPS if all(outs[k].dtype == np.float64 for k in self.tracked) else SINGLE
+
+    @property
+    def atol(self) -> float:
+        """The absolute tolerance for derivatives: rounding errors of float32 are divided by a step, too."""
+        return ATOL if self.step == EPS else SINGLE
+
     def moved(self, i: int, step: np.ndarray) -> Case:
         """Return the case with a step added to argument i."""
         return self.replaced({i: self.arrays[i] + step})
@@ -199,10 +211,10 @@ class Case:
     def slopes(self, i: int, element: tuple) -> tuple[list, list]:
         """Return the slopes of each tracked output on the right and on the left of one element of argument i."""
         unit = np.zeros_like(self.arrays[i])
-        unit[element] = EPS
+        unit[element] = self.step
         ends = [case.outputs() for case in (self.moved(i, unit), self, self.moved(i, -unit))]
         after, here, before = [[end[k] for k in self.tracked] for end in ends]
-        return [(a - h) / EPS for a, h in zip(after, here)], [(h - b) / EPS for h, b in zip(here, before)]
+        return [(a - h) / self.step for a, h in zip(after, here)], [(h - b) / self.step for h, b in zip(here, before)]
 
     def numerical_gradient(self, i: int) -> np.ndarray:
         """Return the gradient of `total` for argument i, from central differences."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .case import ATOL, EPS, MOST, RTOL, Case, close, sample, short, weights
+from .case import ATOL, MOST, RTOL, Case, close, sample, short, weights
 from .form import need_backward, need_gradient, need_jvp
 from .forward_mode import pushed
 from .outcome import Absent, Fault
@@ -80,7 +80,7 @@ def compare(case: Case, i: int, slopes: dict[tuple, float], method: str) -> None
     worst, gap = None, 0.0
     for (element, k, place), a in slopes.items():
         right, left = (float(side[case.tracked.index(k)][place]) for side in measured[element])
-        off = distance_from_slopes(a, right, left)
+        off = distance_from_slopes(a, right, left, case.atol)
         if off and not off <= gap:  # counts NaN as a difference, too
             worst, gap = (element, k, place, a, (right + left) / 2), off
     if worst is not None:
@@ -146,11 +146,11 @@ def diagnosis(case: Case, i: int, slopes: dict, method: str, worst: tuple, flat:
     seed = incoming(case, k) if method != "jvp" else factor
     if method != "jvp" and not any(v for (_, output, _), v in slopes.items() if output == k):
         return f": {seed} is not used for {name}", f"return ... + {seed} * (derivative of output {k} wrt {name})"
-    if np.isclose(a, -n, rtol=RTOL, atol=ATOL):
+    if np.isclose(a, -n, rtol=RTOL, atol=case.atol):
         return ": the sign is wrong", f"return -{what}  # flip the sign for {name}\n{MEANT}"
     if method != "jvp" and passes_unchanged(slopes) and passes_unchanged(elsewhere(case, i)):
         return ": the incoming gradient passes unchanged", f"return {seed} * ...  # times the derivative\n{MEANT}"
-    if abs(a) > ATOL and np.isfinite(n / a):
+    if abs(a) > case.atol and np.isfinite(n / a):
         return f": off by a factor of {n / a:.4g}", f"return ...  # multiply by {n / a:.4g} for {name}, at this input"
     return "", f"return {seed} * ...  # times the derivative of output {k} wrt {name}"
 
@@ -175,7 +175,7 @@ def incoming(case: Case, k: int) -> str:
 
 def swapped(case: Case, i: int) -> str:
     """Return the other argument whose gradient is swapped with this one's, or an empty string."""
-    found, fits = case.gradients(), lambda g, j: close(g, case.numerical_gradient(j), RTOL, ATOL)
+    found, fits = case.gradients(), lambda g, j: close(g, case.numerical_gradient(j), RTOL, case.atol)
     alike = [j for j in case.wanted if j != i and case.arrays[j].shape == case.arrays[i].shape]
     return next((case.names[j] for j in alike if fits(found[i], j) and fits(found[j], i)), "")
 
@@ -214,7 +214,7 @@ def compare_with_backward(case: Case, i: int) -> None:
     """Raise Fault unless jvp and backward of a surrogate have the same derivatives with respect to argument i."""
     back = backward_slopes(case, i)
     for key, a in forward_slopes(case, i).items():
-        if key in back and not np.isclose(a, back[key], RTOL, ATOL):
+        if key in back and not np.isclose(a, back[key], RTOL, case.atol):
             element, k, place = key
             raise Fault(
                 f"jvp gives {a:.6g} for the derivative of {indexed(f'output {k}', place)} with respect to "
@@ -265,7 +265,7 @@ def second_derivatives(case: Case) -> str:
             numbers = np.zeros(tuple(x.shape)) if h is None else case.library.array(h)
             for element, (right, left) in expected.items():
                 a = float(numbers[element])
-                if distance_from_slopes(a, right, left, 10 * ATOL):
+                if distance_from_slopes(a, right, left, 10 * case.atol):
                     n, cut = (right + left) / 2, all(h is None for h in gives)
                     raise second_derivative_fault(case, case.names[i], name, element, a, n, cut)
     return "of backward, with respect to inputs and incoming gradients"
@@ -288,21 +288,22 @@ def gradient_of(case: Case, i: int, seeds: list[np.ndarray]) -> float:
 def moved_gradients(case: Case, i: int, seeds: list[np.ndarray]) -> list[Column]:
     """Return the slopes of the gradient of argument i, for each wanted argument, then for each incoming gradient."""
     by_input = [
-        column(case.arrays[j].shape, lambda step, j=j: gradient_of(case.moved(j, step), i, seeds)) for j in case.wanted
+        column(case, case.arrays[j].shape, lambda step, j=j: gradient_of(case.moved(j, step), i, seeds))
+        for j in case.wanted
     ]
     return by_input + [
-        column(s.shape, lambda step, k=k: gradient_of(case, i, [*seeds[:k], seeds[k] + step, *seeds[k + 1 :]]))
+        column(case, s.shape, lambda step, k=k: gradient_of(case, i, [*seeds[:k], seeds[k] + step, *seeds[k + 1 :]]))
         for k, s in enumerate(seeds)
     ]
 
 
-def column(shape: tuple, f: Callable[[np.ndarray], float]) -> Column:
+def column(case: Case, shape: tuple, f: Callable[[np.ndarray], float]) -> Column:
     """Return the slopes of f on both sides of 0 along each element, except where f jumps and has no derivative."""
-    here, found = f(np.zeros(shape)), {}
+    here, found, step = f(np.zeros(shape)), {}, case.step
     for element, unit in units(shape):
-        after, before = f(EPS * unit), f(-EPS * unit)
+        after, before = f(step * unit), f(-step * unit)
         if abs(after - before) < 0.1 * (1 + abs(here)):
-            found[element] = (after - here) / EPS, (here - before) / EPS
+            found[element] = (after - here) / step, (here - before) / step
     return found
 
 
