@@ -325,3 +325,15 @@ def test_a_cell_of_pytorch_is_traced_in_a_notebook():
         assert not failed.success and torch.overrides._get_current_function_mode() is None
     finally:
         InteractiveShell.clear_instance()
+
+
+def test_check_takes_the_arguments_to_which_a_program_applies_its_function(tmp_path):
+    (tmp_path / "scaled.py").write_text(
+        "import torch\n\nclass Scaled(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x, options):\n"
+        "        ctx.factor = options['factor']\n        return x * ctx.factor\n\n    @staticmethod\n"
+        "    def backward(ctx, g):\n        return g * ctx.factor, None\n\n"
+        "Scaled.apply(torch.tensor([0.25, 3.0], requires_grad=True), {'factor': 2.0})\n"
+    )
+    done = python("-m", "viz.cli", "check", "scaled.py", "--json", cwd=tmp_path)
+    (result,) = json.loads(done.stdout)
+    assert result["ok"] and result["library"] == "torch" and not result["guessed"] and "[0.25, 3.0]" in result["input"]

@@ -170,7 +170,7 @@ def noting_pytorchs(found: dict[type, tuple]) -> Iterator[None]:
         found.setdefault(cls, args)
         return apply.__get__(None, cls)(*args, **options)
 
-    Function.apply = classmethod(noting)
+    Function.apply = classmethod(noting)  # type: ignore[assignment]
     try:
         yield
     finally:

@@ -65,4 +65,4 @@ def run(
     result = Result(case.name, library.name, case.code(), made_up)
     with library.own_random_numbers():
         result.outcomes = list(outcomes(case, skip))
-    return result, case.inputs()
+    return result, tuple(case.inputs())
