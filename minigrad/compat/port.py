@@ -22,6 +22,7 @@ from ..diagnose.missing_names import NEED_TORCH, ROWS, replacement, similar
 from ..errors import suppressed_warnings
 from ..nn import Module
 from ..ops.base.registry import keywords_of
+from .as_torch import Finder
 from .static_names import TENSOR, Scope, StaticNames
 from .torch_modules import NOTHING, AbsentModule, AbsentName, module_called
 
@@ -68,6 +69,7 @@ class Reader:
         nodes = [node for node, _ in self.names.nodes]
         self.inner = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
         self.guarded = set(self._guarded())
+        self.only_named = {id(part) for node in nodes for place in places_of_types(node) for part in listed(place)}
 
     def _guarded(self) -> Iterator[str]:
         """Yield the names that the program asks for first: `hasattr(torch, "compile")`."""
@@ -96,7 +98,7 @@ class Reader:
             if isinstance(node, ast.Attribute) and node.attr not in self.made and only_of_tensors(node.attr):
                 yield need(node.lineno, f"torch.Tensor.{node.attr}")
             return
-        value, missing, owner = looked_up(name)
+        _, missing, owner = looked_up(name)
         if not missing or any(f"{missing}.".startswith(f"{known}.") for known in self.guarded):
             return
         if isinstance(owner, Instance):
@@ -106,8 +108,25 @@ class Reader:
                 found = need(node.lineno, missing)
                 near = similar(attribute, sorted(attributes(owner.of)))
                 yield found._replace(instead=f"use .{near[0]}") if near else found
-        elif isinstance(node, ast.Attribute) or isinstance(value, AbsentName):  # else its import is listed
-            yield need(node.lineno, missing)
+        elif id(node) not in self.only_named and not (isinstance(node, ast.Name) and import_fails(name)):
+            yield need(node.lineno, missing)  # a name whose import fails is listed there
+
+
+def places_of_types(node: ast.AST) -> list[ast.AST]:
+    """Return the expressions below a node that name types or are compared: the names in them need not exist."""
+    if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("isinstance", "issubclass"):
+        return [*node.args[1:]]
+    if isinstance(node, ast.Compare):
+        return [node.left, *node.comparators]
+    return [part for part in (getattr(node, "annotation", None), getattr(node, "returns", None)) if part is not None]
+
+
+def listed(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the names that an expression lists, in a tuple or a union; not the ones that it calls."""
+    yield node
+    if isinstance(node, (ast.Tuple, ast.List, ast.Set, ast.BinOp, ast.Subscript)):
+        for part in ast.iter_child_nodes(node):
+            yield from listed(part)
 
 
 def attributes_made(tree: ast.Module) -> set[str]:
@@ -152,7 +171,15 @@ def missing_imports(node: ast.Import | ast.ImportFrom) -> Iterator[Need]:
         paths = [alias.name for alias in node.names]
     else:
         paths = [f"{node.module}.{alias.name}".removesuffix(".*") for alias in node.names] if not node.level else []
-    yield from [need(node.lineno, path) for path in paths if not exists(path)]
+    yield from [need(node.lineno, path) for path in paths if import_fails(path)]
+
+
+def import_fails(name: str) -> bool:
+    """Return True if importing a full name raises: minigrad lacks it, and gives no placeholder for it."""
+    try:
+        return not exists(name) and Finder().find_spec(name, None) is None
+    except ImportError:
+        return True
 
 
 class Found(NamedTuple):

@@ -118,6 +118,20 @@ def test_names_that_the_program_expects_to_be_missing_are_not_listed(text):
     assert found(f"import torch\n{text}") == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "isinstance(x, YESNO)",
+        "def f(x: YESNO | None) -> YESNO: pass",
+        "type(x) == YESNO",
+        "x: YESNO = 1",
+    ],
+)
+def test_a_name_that_is_only_compared_with_or_annotated_is_not_listed(text):
+    assert found(f"from torchaudio.datasets import YESNO\n{text}") == []
+    assert found("from torchaudio.datasets import YESNO\nYESNO() == x") == [(2, "torchaudio.datasets.YESNO")]
+
+
 def test_a_try_that_expects_other_errors_hides_nothing():
     assert found("import torch\ntry:\n    torch.fft.rfft(x)\nexcept ValueError:\n    pass") == [(3, "torch.fft.rfft")]
 
