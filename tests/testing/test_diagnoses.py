@@ -116,6 +116,7 @@ def test_a_surrogate_may_not_break_the_rules_of_calls():
 
 MEANT = {
     "reversal": (lambda x: x.clone(), lambda x, g: -g, "the sign is wrong"),
+    "weighted reversal": (lambda x: x.clone(), lambda x, g: -0.5 * g, "off by a factor of -2"),
     "straight-through": (lambda x: x * x, lambda x, g: g.clone(), "the incoming gradient passes unchanged"),
 }
 

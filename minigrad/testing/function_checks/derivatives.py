@@ -151,7 +151,8 @@ def diagnosis(case: Case, i: int, slopes: dict, method: str, worst: tuple, flat:
     if method != "jvp" and passes_unchanged(slopes) and passes_unchanged(elsewhere(case, i)):
         return ": the incoming gradient passes unchanged", f"return {seed} * ...  # times the derivative\n{MEANT}"
     if abs(a) > case.atol and np.isfinite(n / a):
-        return f": off by a factor of {n / a:.4g}", f"return ...  # multiply by {n / a:.4g} for {name}, at this input"
+        fix = f"return ...  # multiply by {n / a:.4g} for {name}, at this input" + f"\n{MEANT}" * (n / a < 0)
+        return f": off by a factor of {n / a:.4g}", fix
     return "", f"return {seed} * ...  # times the derivative of output {k} wrt {name}"
 
 
