@@ -66,6 +66,7 @@ class Reader:
     def __init__(self, tree: ast.Module, others: Iterable[ast.Module] = ()):
         self.names = StaticNames(tree, result_of, exists)
         self.made = set().union(*map(attributes_made, (tree, *others)))
+        self.has_tensors = any(imports_torch(one) for one in (tree, *others))
         nodes = [node for node, _ in self.names.nodes]
         self.inner = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
         self.guarded = set(self._guarded())
@@ -95,7 +96,8 @@ class Reader:
         """Yield the need of an attribute or name, if its value does not exist."""
         name = self.names.value_of(node, scope)
         if not name:
-            if isinstance(node, ast.Attribute) and node.attr not in self.made and only_of_tensors(node.attr):
+            known = self.has_tensors and isinstance(node, ast.Attribute) and node.attr not in self.made
+            if known and only_of_tensors(node.attr):
                 yield need(node.lineno, f"torch.Tensor.{node.attr}")
             return
         _, missing, owner = looked_up(name)
@@ -110,6 +112,13 @@ class Reader:
                 yield found._replace(instead=f"use .{near[0]}") if near else found
         elif id(node) not in self.only_named and not (isinstance(node, ast.Name) and import_fails(name)):
             yield need(node.lineno, missing)  # a name whose import fails is listed there
+
+
+def imports_torch(tree: ast.Module) -> bool:
+    """Return True if a module imports PyTorch, so that its unknown objects may be tensors."""
+    nodes = [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
+    paths = [path for node in nodes for path in (getattr(node, "module", ""), *[alias.name for alias in node.names])]
+    return any(path and path.partition(".")[0] == "torch" for path in paths)
 
 
 def places_of_types(node: ast.AST) -> list[ast.AST]:

@@ -150,11 +150,12 @@ class StaticNames:
     def _assign(self, node: ast.Assign | ast.AnnAssign, scope: Scope) -> None:
         """Bind each single target to the value; inside of a tuple it may be anything."""
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-            if isinstance(target, ast.Name) and node.value is not None:
-                scope.bind(target.id, node.value)
-            elif isinstance(target, ast.Attribute):
-                self.stored.setdefault(target.attr, []).append(Binding(node.value, scope))
-            self._bound.add(id(target))
+            if node.value is not None and isinstance(target, (ast.Name, ast.Attribute)):
+                self._bound.add(id(target))
+                if isinstance(target, ast.Name):
+                    scope.bind(target.id, node.value)
+                else:
+                    self.stored.setdefault(target.attr, []).append(Binding(node.value, scope))
 
     # ---------------------------------------------------------------------- values
     def value_of(self, node: ast.AST | None, scope: Scope) -> str:
@@ -170,7 +171,7 @@ class StaticNames:
     def _value(self, node: ast.AST, scope: Scope) -> str:
         if isinstance(node, ast.Name):
             home = scope.home(node.id)
-            return self.agreed(home.bound[node.id]) if home else self._from_star(node.id, scope)
+            return self.agreed(home.bound.get(node.id, [])) if home else self._from_star(node.id, scope)
         if isinstance(node, ast.Attribute):
             of = self.value_of(node.value, scope)
             if not of and isinstance(node.value, ast.Name) and node.value.id == "self":
