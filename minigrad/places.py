@@ -32,7 +32,10 @@ PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 DRAWING = os.path.join(os.path.dirname(PACKAGE[:-1]), "viz") + os.sep  # the folder of the drawings and of the command
-COMMANDS = (f"{DRAWING}cli.py", f"{DRAWING}commands{os.sep}")  # run a user's program: no frame outside of them belongs to it
+COMMANDS = (
+    f"{DRAWING}cli.py",
+    f"{DRAWING}commands{os.sep}",
+)  # run a user's program: no frame outside of them belongs to it
 # code that calls minigrad for the user's line: np.mean(losses), copy.deepcopy(loss), `import torch` after as_torch()
 BETWEEN = (PACKAGE, DRAWING, os.path.dirname(np.__file__) + os.sep, copy.__file__, "<frozen importlib.")
 

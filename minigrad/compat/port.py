@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import MinigradError, Tensor, device
+from ..diagnose.arguments import keywords_of
 from ..diagnose.missing_names import NEED_TORCH, ROWS, replacement, similar
 from ..errors import suppressed_warnings
 from ..nn import Module
-from ..ops.base.registry import keywords_of
 from .as_torch import Finder
 from .static_names import TENSOR, Scope, StaticNames
 from .torch_modules import NOTHING, AbsentModule, AbsentName, module_called

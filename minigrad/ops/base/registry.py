@@ -172,27 +172,6 @@ SPELLINGS = {"dim": "axis", "keepdim": "keepdims", "dim0": "axis0", "dim1": "axi
              "split_size_or_sections": "split_size", "low": "from", "high": "to", "A": "input"}  # fmt: skip
 
 
-@functools.cache
-def keywords_of(function: Callable) -> set[str] | None:
-    """Return the keywords that a function or class takes, those that its signature leaves out included; None if any.
-
-    >>> keywords_of(TABLE["amax"].function) == {"input", "dim", "keepdim", "axis", "keepdims", "out"}
-    True
-    """
-    try:
-        parameters = inspect.signature(function).parameters
-    except (TypeError, ValueError):  # it has no signature
-        return None
-    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
-        return None
-    entry = next((e for e in TABLE.values() if e.function is function), None)
-    named = {p.name for p in parameters.values() if p.kind is not p.POSITIONAL_ONLY}
-    spelled = {SPELLINGS[name] for name in named & SPELLINGS.keys()} if entry else set()
-    added = {"out"} if entry and entry.out else set()
-    made = {"pin_memory"} if {"layout", "requires_grad"} <= named else set()  # by a function that creates tensors
-    return named | spelled | added | made
-
-
 def raise_explained(cause: Exception, f: Callable, name: str, args: Sequence, kwargs: dict) -> Any:
     """Raise an explained error for f(*args, **kwargs), which failed with `cause`, or run the call if it has an older order."""
     if isinstance(cause, TypeError) and (call := reordered(name, args, kwargs)):
