@@ -96,9 +96,8 @@ class Reader:
         """Yield the need of an attribute or name, if its value does not exist."""
         name = self.names.value_of(node, scope)
         if not name:
-            known = self.has_tensors and isinstance(node, ast.Attribute) and node.attr not in self.made
-            if known and only_of_tensors(node.attr):
-                yield need(node.lineno, f"torch.Tensor.{node.attr}")
+            if isinstance(node, ast.Attribute) and self.has_tensors and node.attr not in self.made:
+                yield from [need(node.lineno, f"torch.Tensor.{node.attr}")] if only_of_tensors(node.attr) else []
             return
         _, missing, owner = looked_up(name)
         if not missing or any(f"{missing}.".startswith(f"{known}.") for known in self.guarded):
