@@ -32,7 +32,10 @@ PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 DRAWING = os.path.join(os.path.dirname(PACKAGE[:-1]), "viz") + os.sep  # the folder of the drawings and of the command
-COMMAND = f"{DRAWING}cli.py"  # runs a user's program: no frame outside of it belongs to that program
+COMMANDS = (
+    f"{DRAWING}cli.py",
+    f"{DRAWING}commands{os.sep}",
+)  # run a user's program: no frame outside of them belongs to it
 # code that calls minigrad for the user's line: np.mean(losses), copy.deepcopy(loss), `import torch` after as_torch()
 BETWEEN = (PACKAGE, DRAWING, os.path.dirname(np.__file__) + os.sep, copy.__file__, "<frozen importlib.")
 
@@ -83,7 +86,7 @@ def user_frame(depth: int = 1) -> FrameType | None:
 def outside(frame: FrameType | None) -> FrameType | None:
     """Return a frame, or the innermost one around it that belongs to the user; None if the command alone is around it."""
     while frame is not None and (file := frame.f_code.co_filename).startswith(BETWEEN):
-        frame = None if file == COMMAND else frame.f_back
+        frame = None if file.startswith(COMMANDS) else frame.f_back
     return frame
 
 

@@ -27,11 +27,16 @@ def sources(text: bytes, folder: Path) -> dict[str, ast.Module]:
             found[name] = tree_of(text)
         except (SyntaxError, ValueError):  # running it raises the error
             continue
-        for module in set(imported(found[name])) - found.keys():
-            parts = folder.joinpath(*module.split("."))
-            files = [file for file in (parts.with_suffix(".py"), parts / "__init__.py") if file.is_file()]
-            pending += [(module, file.read_bytes()) for file in files[:1]]
+        package = name if (here := file_of(folder, name)) and here.stem == "__init__" else name.rpartition(".")[0]
+        for module in set(imported(found[name], package)) - found.keys():
+            pending += [(module, file.read_bytes())] if (file := file_of(folder, module)) else []
     return found
+
+
+def file_of(folder: Path, module: str) -> Path | None:
+    """Return the Python file of a module in a folder, or None."""
+    place = folder.joinpath(*module.split("."))
+    return next((file for file in (place / "__init__.py", place.with_suffix(".py")) if file.is_file()), None)
 
 
 def tree_of(text: bytes) -> ast.Module:
@@ -42,14 +47,25 @@ def tree_of(text: bytes) -> ast.Module:
         raise SyntaxError("an expression is too long or too deep for Python's parser") from None
 
 
-def imported(tree: ast.AST) -> Iterator[str]:
-    """Yield the modules that a program imports, wherever the import stands."""
+def imported(tree: ast.AST, package: str = "") -> Iterator[str]:
+    """Yield the modules that a program imports, wherever the import stands; `package` is that of relative imports."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = absolute(node.module or "", node.level, package)
+            yield from [base] if base else []
+            yield from [f"{base}.{alias.name}".lstrip(".") for alias in node.names]
+
+
+def absolute(module: str, level: int, package: str) -> str:
+    """Return the full name of a module that an import in a package names with `level` dots.
+
+    >>> absolute("core", 1, "net.parts"), absolute("", 2, "net.parts"), absolute("torch", 0, "net.parts")
+    ('net.parts.core', 'net', 'torch')
+    """
+    above = package.split(".")[: len(package.split(".")) + 1 - level] if level and package else []
+    return ".".join([*above, *([module] if module else [])])
 
 
 def imports(trees: dict[str, ast.Module], library: str) -> bool:

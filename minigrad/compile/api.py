@@ -282,7 +282,8 @@ class CompiledCallable:
         """Return the latest specialisation, or raise if there is none."""
         if not self.versions:
             why = "; ".join(self._reasons) or "it was never called"
-            raise error(RuntimeError, who, f"{self.name} has no compiled program: {why}", "call it first")
+            fix = "mend the cause, then call it again" if self._reasons else "call it first"
+            raise error(RuntimeError, who, f"{self.name} has no compiled program: {why}", fix)
         made = self.versions[-1]
         if made.entry is not None:
             return made

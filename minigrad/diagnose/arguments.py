@@ -9,6 +9,7 @@ import inspect
 import re
 import reprlib
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -235,3 +236,24 @@ def describe(a: Any) -> str:
 
 LIMITED = reprlib.Repr()  # a list of a million numbers takes a second to write out
 LIMITED.maxother = LIMITED.maxlong = LIMITED.maxstring = 40
+
+
+@cache
+def keywords_of(function: Callable) -> set[str] | None:
+    """Return the keywords that a function or class takes, those that its signature leaves out included; None if any.
+
+    >>> keywords_of(TABLE["amax"].function) == {"input", "dim", "keepdim", "axis", "keepdims", "out"}
+    True
+    """
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):  # it has no signature
+        return None
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return None
+    entry = next((e for e in TABLE.values() if e.function is function), None)
+    named = {p.name for p in parameters.values() if p.kind is not p.POSITIONAL_ONLY}
+    spelled = {SPELLINGS[name] for name in named & SPELLINGS.keys()} if entry else set()
+    added = {"out"} if entry and entry.out else set()
+    made = {"pin_memory"} if {"layout", "requires_grad"} <= named else set()  # by a function that creates tensors
+    return named | spelled | added | made

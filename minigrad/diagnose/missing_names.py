@@ -21,8 +21,10 @@ OWN = frozenset(
     """InternalError MinigradError MinigradWarning Record debug empty_pool explain explain_shape fork_rng get_pool_limit
     get_printoptions load_ipython_extension printoptions record record_of set_pool_limit silence GradcheckError
     is_anomaly_enabled is_anomaly_check_nan_enabled DeviceProperties watch traceable check operations_table
-    Ranks isreal_""".split()
-)  # names that PyTorch does not have in these modules
+    Ranks isreal_ as_torch compat autograd.is_grad_enabled autograd.is_inference_mode_enabled compiler.disallow_in_graph
+    compiler.graph_break compiler.mark_dynamic compiler.mark_static cuda.jit distributed.run distributed.nn.recv
+    distributed.nn.send""".split()
+)  # names that PyTorch does not have: in any of these modules, or in one
 MODULES = frozenset(
     """amp autograd autograd.forward_ad autograd.function autograd.functional autograd.graph autograd.profiler backends compiler
     cuda cuda.amp distributed distributed.nn distributions
@@ -101,8 +103,9 @@ def names_in(module: str, library: str = "minigrad") -> list[str]:
     found: Any = import_module("minigrad")
     for part in filter(None, module.split(".")):
         found = getattr(found, part, None)
-    names = [n for n in dir(found) if n[0] != "_" and (not isinstance(found, ModuleType) or is_public(found, n))]
-    return [n for n in names if library != "torch" or n not in OWN]
+    there = [n for n in dir(found) if n[0] != "_" and hasattr(found, n)]  # without the misspelt attributes, which raise
+    names = [n for n in there if not isinstance(found, ModuleType) or is_public(found, n)]
+    return [n for n in names if library != "torch" or not OWN & {n, f"{module}.{n}"}]
 
 
 def is_public(module: ModuleType, name: str) -> bool:

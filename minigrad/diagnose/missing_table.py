@@ -82,7 +82,7 @@ TABLE = tuple(
         ),
         (
             "subgroups by size, monitored barriers and debug levels of process groups",
-            "use distributed.new_group(ranks, timeout=...), distributed.barrier() and torch.debug()",
+            "use distributed.new_group(ranks, timeout=...), distributed.barrier() and minigrad.debug()",
             """distributed.new_subgroups distributed.new_subgroups_by_enumeration distributed.monitored_barrier
             distributed.DebugLevel distributed.get_debug_level distributed.set_debug_level
             distributed.set_debug_level_from_env""",

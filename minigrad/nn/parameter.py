@@ -10,6 +10,8 @@ from ..errors import error
 from ..fast import PLAIN
 from ..ops.create import empty, zeros
 
+__all__ = ["Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
+
 
 class Parameter(Tensor):
     """A leaf that requires grad; assigned to an attribute of a Module, it becomes one of the module's parameters.

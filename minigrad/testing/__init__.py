@@ -62,13 +62,17 @@ def assert_close(
         )
 
 
-def check(function: type, *args: Any, skip: Iterable[str] = ()) -> Result:
+def check(function: type, *args: Any, skip: Iterable[str] = (), surrogate: bool = False) -> Result:
     """Check a custom Function against all of PyTorch's rules for Functions, and report what holds and what fails.
 
     `function` is a subclass of `autograd.Function`, minigrad's or PyTorch's.  `args` are the arguments of its `apply`,
     converted to float64; without them, `check` tries shapes until forward runs.  If some of the tensors require grad, the
-    others are constants.  `skip` names rows to leave out, such as "gradients" for a backward that deliberately is not the
-    derivative.  The result is true if nothing fails; its `assert_ok()` raises AssertionError with all failures.
+    others are constants.  `skip` names rows to leave out.  The result is true if nothing fails; its `assert_ok()` raises
+    AssertionError with all failures.
+
+    With `surrogate`, backward is deliberately not the derivative of forward, as for a step with a surrogate slope, a
+    straight-through estimator, or a gradient reversal: all other rows are checked, and jvp is compared with backward.  The
+    same holds if one of these words stands in a docstring of the Function.
 
     Raises TypeError for anything but a Function, ValueError for an unknown row or if no arguments are found.
 
@@ -88,7 +92,7 @@ def check(function: type, *args: Any, skip: Iterable[str] = ()) -> Result:
     """
     from .function_checks import run  # imported here because only `check` needs it
 
-    return run(function, args, tuple(skip))
+    return run(function, args, tuple(skip), surrogate)[0]
 
 
 def array(x: Any) -> np.ndarray:

@@ -1,12 +1,13 @@
 """Suggestions for PyTorch's names that minigrad lacks name only what PyTorch has."""
 
 import importlib
+import re
 
 import pytest
 import torch
 
 import minigrad
-from minigrad.diagnose.missing_names import MODULES, replacement, row_of
+from minigrad.diagnose.missing_names import MODULES, TABLE, names_in, replacement, row_of
 
 
 @pytest.mark.parametrize("path", ["", "Tensor", *sorted(MODULES - {"version"})])
@@ -24,3 +25,19 @@ def test_a_suggestion_for_a_missing_name_exists_in_both(path):
                     value = library.Tensor if found.startswith("x.") else library
                     for part in found.split(".")[1:]:
                         value = getattr(value, part)
+
+
+@pytest.mark.parametrize("path", ["", "Tensor", *sorted(MODULES - {"version", "return_types"})])  # named tuples
+def test_every_name_that_may_be_suggested_is_pytorchs(path):
+    for name in MODULES:
+        importlib.import_module(f"torch.{name}") if name.startswith(path) and name != "return_types" else None
+    theirs = torch.Tensor if path == "Tensor" else importlib.import_module(f"torch.{path}".removesuffix("."))
+    assert [name for name in names_in(path, "torch") if not hasattr(theirs, name)] == []
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row.names[0])
+def test_names_with_torch_in_the_table_are_pytorchs(row):
+    for found in re.findall(r"\btorch((?:\.\w+)+)", row.instead):
+        value = torch
+        for part in found.split(".")[1:]:
+            value = getattr(value, part)

@@ -334,3 +334,15 @@ def test_a_training_run_of_pytorch_is_recorded_around_its_last_step(tmp_path, mo
     whole, _ = long.recorded(tmp_path, monkeypatch, text, "loss", many=1000)
     assert long.computed(part) == long.computed(whole) and notes == [f"train.py {long.BACK}"]
     assert [v["shown"] for v in part["values"] if v["id"] in part["outputs"]] == ["loss"]
+
+
+def test_check_takes_the_arguments_to_which_a_program_applies_its_function(tmp_path):
+    (tmp_path / "scaled.py").write_text(
+        "import torch\n\nclass Scaled(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x, options):\n"
+        "        ctx.factor = options['factor']\n        return x * ctx.factor\n\n    @staticmethod\n"
+        "    def backward(ctx, g):\n        return g * ctx.factor, None\n\n"
+        "Scaled.apply(torch.tensor([0.25, 3.0], requires_grad=True), {'factor': 2.0})\n"
+    )
+    done = python("-m", "viz.cli", "check", "scaled.py", "--json", cwd=tmp_path)
+    (result,) = json.loads(done.stdout)
+    assert result["ok"] and result["library"] == "torch" and not result["guessed"] and "[0.25, 3.0]" in result["input"]

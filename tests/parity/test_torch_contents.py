@@ -55,3 +55,18 @@ def test_reads_have_the_function_the_value_and_the_line():
     assert [how for how, _ in found] == ["bool", "item", "getitem", "nonzero"]
     assert found[-1][1] == "x"
     assert document["reads"][0]["where"]["code"] == "if loss > 1:"
+
+
+@pytest.mark.parametrize("word", ["__ge__", "__init__", "__class__", "overloads", "exp", "no_such_operation"])
+def test_a_word_that_is_no_operation_of_pytorch_draws_nothing(word):
+    from viz.pytorch.torch_contents import draws
+
+    assert not draws(word) and draws("normal_")
+
+
+def test_a_program_that_makes_a_distribution_can_be_drawn():
+    def f(x):
+        torch.distributions.Normal(torch.zeros(3), torch.ones(3))
+        return (x * 2).sum()
+
+    assert recorded(f, torch.ones(4, 5))["ops"]

@@ -47,7 +47,7 @@ def rank(x):
 def test_a_backward_that_is_not_linear_in_the_incoming_gradient_does_not_ignore_it(kind):
     message, remedy = explained(rank if "ranks" in kind else lambda x: x * x, UNEVEN[kind])
     assert "it is not linear in the incoming gradient: with a" in message and "ignores" not in message
-    assert "--skip gradients" in remedy
+    assert "deliberately not the derivative" in remedy and "--surrogate" in remedy
 
 
 def test_a_backward_that_ignores_the_incoming_gradient_is_told_so():
@@ -66,8 +66,90 @@ SURROGATES = {
 def test_a_surrogate_for_the_slope_of_a_flat_function_is_not_a_wrong_factor(kind):
     message, remedy = explained(*SURROGATES[kind])
     assert "forward is flat" in message and "factor" not in message
-    assert "multiply by 0" not in remedy and "--skip gradients" in remedy and 'skip=["gradients"]' in remedy
-    assert check(function(*SURROGATES[kind]), X, skip=["gradients"])["gradients"].status == "left out"
+    assert "multiply by 0" not in remedy and "zeros" not in remedy
+    assert '"surrogate"' in remedy and "--surrogate" in remedy and "surrogate=True" in remedy
+
+
+@pytest.mark.parametrize("kind", [*SURROGATES, *UNEVEN])
+def test_a_surrogate_is_not_compared_with_forward_but_by_all_other_rows(kind):
+    forward, backward = SURROGATES.get(kind) or (rank if "ranks" in kind else lambda x: x * x, UNEVEN[kind])
+    result = check(function(forward, backward), X, surrogate=True)
+    row = result["gradients"]
+    assert row.status == "not defined" and "which is meant: surrogate is set" in row.message and not row.remedy
+    assert {one.name for one in result.outcomes if one.status == "holds"} >= {"forward", "dtypes", "threads", "layouts"}
+    assert not result.failures or kind in UNEVEN
+
+
+SAID = {
+    "surrogate": "A step with a surrogate slope.",
+    "Straight-through": "Straight-through\n    estimator.",
+    "reverses the gradient": "The identity, which reverses the gradient.",
+    "perturbing": "Differentiates a solver by perturbing its input.",
+    "not the derivative": "Its backward is not the derivative.",
+}
+
+
+@pytest.mark.parametrize("word", SAID)
+@pytest.mark.parametrize("place", ["class", "backward"])
+def test_a_word_in_the_docstring_says_that_a_backward_is_not_the_derivative(word, place):
+    made = function(*SURROGATES["step"])
+    (made if place == "class" else made.backward).__doc__ = SAID[word]
+    row = check(made, X)["gradients"]
+    assert row.status == "not defined" and f'its docstring says "{word}"' in row.message
+
+
+def test_a_surrogate_whose_backward_is_the_derivative_holds():
+    assert check(function(lambda x: x * x, lambda x, g: 2 * x * g), X, surrogate=True)["gradients"].status == "holds"
+
+
+def test_a_function_that_computes_in_float32_is_not_refused_for_its_rounding():
+    single = lambda x: (x * x).float()
+    assert check(function(single, lambda x, g: 2 * x * g), X).ok
+    row = check(function(single, lambda x, g: 3 * x * g), X)["gradients"]
+    assert row.status == "fails" and "off by a factor of 0.66" in row.message
+
+
+def test_a_surrogate_may_not_break_the_rules_of_calls():
+    made = function(SURROGATES["step"][0], lambda x, g: g[:1])
+    assert not check(made, X, surrogate=True).ok
+
+
+MEANT = {
+    "reversal": (lambda x: x.clone(), lambda x, g: -g, "the sign is wrong"),
+    "weighted reversal": (lambda x: x.clone(), lambda x, g: -0.5 * g, "off by a factor of -2"),
+    "straight-through": (lambda x: x * x, lambda x, g: g.clone(), "the incoming gradient passes unchanged"),
+}
+
+
+@pytest.mark.parametrize("kind", MEANT)
+def test_a_backward_that_looks_deliberate_is_asked_about(kind):
+    forward, backward, says = MEANT[kind]
+    message, remedy = explained(forward, backward)
+    assert says in message and "deliberately not the derivative" in remedy
+    assert "deliberately" not in explained(lambda x: x * x, lambda x, g: 3 * x * g)[1]
+
+
+@pytest.mark.parametrize(("factor", "status"), [(1.0, "holds"), (2.0, "fails")])
+def test_jvp_of_a_surrogate_is_compared_with_backward(factor, status):
+    class Step(torch.autograd.Function):
+        """A step with a surrogate slope."""
+
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            ctx.save_for_forward(x)
+            return (x > 0).to(x.dtype)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g / (1 + ctx.saved_tensors[0].abs()) ** 2
+
+        @staticmethod
+        def jvp(ctx, t):
+            return factor * t / (1 + ctx.saved_tensors[0].abs()) ** 2
+
+    row = check(Step, X)["jvp"]
+    assert row.status == status and ("but backward gives" in row.message) == (status == "fails")
 
 
 def test_a_gradient_that_goes_on_where_forward_is_flat_is_named_there():

@@ -161,6 +161,73 @@ def test_arguments_that_cannot_be_guessed_are_the_programs_own(folder):
     assert "called with:" in text and "[[1.0, 2.0]]" in text and "✓    gradients" in text, done.stderr.decode()
 
 
+APPLIED = (
+    RIGHT
+    + """
+class Times(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x @ w
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        return g @ w.t(), x.t() @ g
+
+def make():
+    class Local(Double):
+        pass
+    return Local
+"""
+)
+
+
+def test_the_programs_own_arguments_are_the_first_guess(folder):
+    (folder / "applied.py").write_text(f"{APPLIED}\nDouble.apply(torch.tensor([0.25, 7.0], requires_grad=True))\n")
+    (result,) = json.loads(minigrad(folder, "check", "applied.py:Double", "--json").stdout)
+    assert result["ok"] and not result["guessed"] and "[0.25, 7.0]" in result["input"]
+
+
+def test_large_arguments_of_the_program_are_cut_to_sizes_that_fit_together(folder):
+    call = "Times.apply(torch.ones(500, 30, requires_grad=True), torch.ones(30, 40))\n"
+    (folder / "applied.py").write_text(f"{APPLIED}\n{call}")
+    (result,) = json.loads(minigrad(folder, "check", "applied.py:Times", "--json").stdout)
+    assert result["ok"] and not result["guessed"]
+    x, w, _ = result["input"].splitlines()
+    assert max(x.count("1.0"), w.count("1.0")) <= 64 and "requires_grad" in x and "requires_grad" not in w
+
+
+def test_example_inputs_come_before_what_the_program_applies(folder):
+    calls = "Double.apply(torch.ones(3, requires_grad=True))\nexample_inputs = (torch.tensor([0.125]),)\n"
+    (folder / "applied.py").write_text(f"{APPLIED}\n{calls}")
+    (result,) = json.loads(minigrad(folder, "check", "applied.py:Double", "--json").stdout)
+    assert "[0.125]" in result["input"]
+
+
+def test_a_function_that_the_program_defines_inside_another_is_checked_if_it_is_applied(folder):
+    (folder / "applied.py").write_text(f"{APPLIED}\nmake().apply(torch.ones(2, requires_grad=True))\n")
+    results = json.loads(minigrad(folder, "check", "applied.py", "--json").stdout)
+    assert {result["function"] for result in results} == {"Double", "Times", "Local"}
+    (result,) = json.loads(minigrad(folder, "check", "applied.py:Local", "--json").stdout)
+    assert result["ok"] and result["function"] == "Local"
+
+
+STEP = RIGHT.replace("Double", "Step").replace("x * 2", "(x > 0).to(x.dtype)")
+
+
+def test_a_surrogate_is_asked_about_once_and_then_checked_by_the_other_rows(folder):
+    (folder / "step.py").write_text(STEP)
+    done = minigrad(folder, "check", "step.py")
+    assert done.returncode == 1 and done.stdout.decode().count("deliberately not the derivative") == 1
+    done = minigrad(folder, "check", "step.py", "--surrogate")
+    assert done.returncode == 0 and "deliberately" not in done.stdout.decode()
+    said = STEP.replace("Function):\n", 'Function):\n    """A step with a surrogate slope."""\n', 1)
+    (folder / "step.py").write_text(said)
+    done = minigrad(folder, "check", "step.py")
+    assert done.returncode == 0 and "which is meant" in " ".join(done.stdout.decode().split())
+
+
 def test_without_arguments_of_the_program_the_option_is_named(folder):
     (folder / "through.py").write_text(THROUGH)
     done = minigrad(folder, "check", "through.py:Through")

@@ -224,6 +224,38 @@ def test_a_program_that_cannot_be_read_is_not_called_complete(tmp_path, text, me
     assert message in refused(tmp_path, "port", "net.py")
 
 
+RAISES = """
+import minigrad as torch
+
+class Half(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x / 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[0].no_such
+
+def f(x):
+    return Half.apply(x).sum()
+
+x = torch.ones(2, requires_grad=True)
+loss, example_inputs = f(x), (x,)
+"""
+
+
+@pytest.mark.parametrize("words", ["render half.py:loss -o -", "render half.py:f -o -", "step half.py:loss",
+                                   "explain half.py:loss --of x", "diff half.py:loss half.py:f", "source half.py:f",
+                                   "check half.py"])  # fmt: skip
+def test_an_error_in_a_backward_shows_lines_of_the_program_alone(tmp_path, words):
+    (tmp_path / "half.py").write_text(RAISES)
+    done = minigrad(tmp_path, *words.split())
+    text = (done.stdout + done.stderr).decode()
+    assert done.returncode and "no_such" in text, text
+    assert "cyclopts" not in text and "viz" + os.sep not in text and "internal" not in text, text
+
+
 def test_port_tries_no_layer_that_would_not_end(tmp_path):
     calls = "nn.LSTM(2, 3, num_layers=1000000000)\nnn.GroupNorm(0, 3)\nnn.Linear([], {})\n"
     (tmp_path / "net.py").write_text(f"from torch import nn\n{calls}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json as js
 import linecache
 import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -38,6 +40,7 @@ def check(
     *words: Annotated[str, Parameter(show=False)],
     args: Args = None,
     skip: Annotated[str, Parameter(name=["--skip"], show_default=False)] = "",
+    surrogate: Annotated[bool, Parameter(name=["--surrogate"], negative="", show_default=False)] = False,
     output: Annotated[str | None, Parameter(name=["--output", "-o"], allow_leading_hyphen=True)] = None,
     as_torch: AsTorch = False,
     json: Json = False,
@@ -51,10 +54,13 @@ def check(
         The program runs as a script.
     args
         Arguments for the Function's apply, in Python: --args "tensor([1., 2.]), 3". They may use the program's names.
-        Default: the program's example_inputs (a tuple, or a dictionary of tuples by Function name), else trial shapes,
-        else the arguments that the program itself passes to the Function.
+        Default: the program's example_inputs (a tuple, or a dictionary of tuples by Function name), else the arguments that
+        the program itself passes to the Function, cut to a smaller size, else trial shapes.
     skip
         Rows to skip, separated by commas: --skip "gradients,func.grad".
+    surrogate
+        backward is deliberately not the derivative (a surrogate slope, straight-through, gradient reversal): check the other
+        rows. The same holds if one of these words is in the Function's docstring.
     output
         File for a picture of a wrong derivative; the suffix selects the format, as for render. Default: text.
     as_torch
@@ -69,10 +75,13 @@ def check(
     with stdout_to_stderr(), computing(as_torch, program):
         with working(f"running {program.file}"):
             applied = run_noting_arguments(program)
-        functions = functions_of(program, name)
+        functions = functions_of(program, name, applied)
         with working(f"checking {', '.join(functions)}"):
             given = {key: arguments_of(program, key, f, args) for key, f in functions.items()}
-            found = {key: result_of(program, f, given[key], applied.get(f, ()), skip) for key, f in functions.items()}
+            found = {
+                key: result_of(program, f, given[key], applied.get(f, ()), skip, surrogate)
+                for key, f in functions.items()
+            }
         results = [result for result, _ in found.values()]
         wrong = [(functions[key], used, one) for key, (result, used) in found.items()
                  for one in result.failures if one.disagreement]  # fmt: skip
@@ -104,19 +113,19 @@ def split(target: str) -> tuple[str, str]:
     return (file, name) if colon and name.isidentifier() else (target, "")
 
 
-def functions_of(program: Program, name: str) -> dict[str, type]:
-    """Return the Functions to check by name: the requested one, or all that the program defines."""
+def functions_of(program: Program, name: str, applied: Iterable[type]) -> dict[str, type]:
+    """Return the Functions to check by name: the requested one, or all that the program defines, also inside functions."""
     import minigrad  # noqa: F401  one of the two libraries that may define them
     from minigrad.testing.function_checks import library_of
 
-    libraries = {key: library for key, value in program.names.items() if (library := library_of(value))}
-    own = [key for key in libraries if program.names[key].__module__ == "__main__"]
-    if name and name not in libraries:
+    found = {cls.__name__: cls for cls in applied} | {k: v for k, v in program.names.items() if library_of(v)}
+    own = [key for key in found if found[key].__module__ == "__main__"]
+    if name and name not in found:
         have = nearest(name, own) or f"It defines: {', '.join(own) or 'none'}."
         raise Usage(f"{program.file} has no autograd.Function named {name}. {have}")
     if not own and not name:
         raise Usage(f"{program.file} defines no subclass of autograd.Function. Name a file that defines one.")
-    return {key: program.names[key] for key in ([name] if name else own)}
+    return {key: found[key] for key in ([name] if name else own)}
 
 
 def library(function: Any) -> Library:
@@ -129,7 +138,7 @@ def library(function: Any) -> Library:
 
 
 def run_noting_arguments(program: Program) -> dict[type, tuple]:
-    """Run a program, and return the arguments to which it first applies each of minigrad's Functions."""
+    """Run a program, and return the arguments to which it first applies each of its Functions."""
     from minigrad.core.frames import current, enter
     from minigrad.events import Observer
 
@@ -137,16 +146,35 @@ def run_noting_arguments(program: Program) -> dict[type, tuple]:
 
     class Noting(Observer):
         def op_done(self, frame: Any, cls: type, args: tuple, outs: tuple, node: Any) -> None:
-            if cls.__module__ == "__main__":
+            if not cls.__module__.startswith("minigrad."):
                 found.setdefault(cls, args)
 
     before = current()
     enter(before.observed(Noting()))
     try:
-        program.run()
+        with noting_pytorchs(found) if program.libraries.torch else nullcontext():
+            program.run()
     finally:
         enter(before)
     return found
+
+
+@contextmanager
+def noting_pytorchs(found: dict[type, tuple]) -> Iterator[None]:
+    """Note the arguments of PyTorch's Functions, too."""
+    from torch.autograd import Function  # type: ignore[import-not-found]
+
+    apply = vars(Function)["apply"]
+
+    def noting(cls: type, *args: Any, **options: Any) -> Any:
+        found.setdefault(cls, args)
+        return apply.__get__(None, cls)(*args, **options)
+
+    Function.apply = classmethod(noting)  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        Function.apply = apply
 
 
 def arguments_of(program: Program, name: str, function: Any, args: str | None) -> tuple:
@@ -156,22 +184,19 @@ def arguments_of(program: Program, name: str, function: Any, args: str | None) -
     return () if args is None and missing else program.arguments(name, args, library(function).module)
 
 
-def result_of(program: Program, function: Any, given: tuple, applied: tuple, skip: str) -> tuple[Result, tuple]:
-    """Check one Function: with the given arguments, or shapes found by trial, or those that the program applied it to.
+def result_of(
+    program: Program, function: Any, given: tuple, applied: tuple, skip: str, surrogate: bool
+) -> tuple[Result, tuple]:
+    """Check one Function: with the given arguments, or those that the program applied it to, or shapes found by trial.
 
-    Return the result, and the arguments that were used; none for shapes found by trial.
+    Return the result, and the arguments that were used.
     """
     from minigrad import MinigradError
-    from minigrad.testing import check
+    from minigrad.testing.function_checks import run
 
     rows = [word.strip() for word in skip.split(",") if word.strip()]
     try:
-        try:
-            return check(function, *given, skip=rows), given
-        except ValueError:
-            if given or not applied:
-                raise
-            return check(function, *applied, skip=rows), applied
+        return run(function, given, tuple(rows), surrogate, applied)
     except MinigradError as wrong:  # an unknown row, or no arguments fit
         if wrong.operation != "check":
             raise

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json as js
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from ..errors import Usage
-from ..libraries import sources, tree_of
+from ..imported_packages import run_on_import
+from ..libraries import file_of, sources, tree_of
 from ..ranks.start import start
 from ..run_program import Program
 from ..text import clean
 from .common import Json, Target, given
+
+if TYPE_CHECKING:
+    from minigrad.compat.port import Need
 
 RUN_EXAMPLES = """Examples:
 
@@ -58,7 +63,8 @@ def run(program: Target, /, *words: Options, n: Annotated[int | None, Parameter(
 def port(program: Target, /, *, json: Json = False) -> None:
     """Read a PyTorch program without running it, and list everything it uses that minigrad lacks.
 
-    Modules that it imports from its own folder are read as well. Exits with 1 if something is missing.
+    Modules that it imports from its own folder are read as well, and of installed packages that import torch the statements
+    that run on import. Exits with 1 if something is missing.
 
     Parameters
     ----------
@@ -67,7 +73,7 @@ def port(program: Target, /, *, json: Json = False) -> None:
     json
         Write the list as JSON.
     """
-    from minigrad.compat.port import needs
+    from minigrad.compat.port import PACKAGES, needs
 
     made = Program.read(program)
     folder = Path(program).parent
@@ -75,16 +81,35 @@ def port(program: Target, /, *, json: Json = False) -> None:
         tree_of(made.text)
     except (SyntaxError, ValueError) as wrong:
         raise Usage(f"{made.file} cannot be read: {wrong}. Correct it first.") from wrong
+    trees = sources(made.text, folder)
+    packages = run_on_import(trees, folder, PACKAGES)
     found = []
-    for name, tree in sources(made.text, folder).items():
-        file = made.file if name == "__main__" else str(folder.joinpath(*name.split(".")).with_suffix(".py"))
-        found += [(file, need) for need in needs(tree)]
+    for name, tree in trees.items():
+        file = made.file if name == "__main__" else file_of(folder, name)
+        found += [(str(file), need) for need in needs(tree, trees.values())]
+    for files in packages.values():
+        found += [(str(path), need) for path, tree in files.items() for need in needs(tree, files.values())]
     if json:
         print(js.dumps([{"file": file, **need._asdict()} for file, need in found], indent=1))
     else:
-        for file, need in found:
-            print(clean(f"{file}:{need.line}: {need}"))
+        for line in by_sentence(found):
+            print(clean(line))
         if not found:
             print(f"{made.file}: minigrad has everything that it uses. Run it with: minigrad run {made.file}")
+        if packages:
+            print(f"Of these packages, only what runs on import was read: {', '.join(sorted(packages))}")
     if found:
         sys.exit(1)
+
+
+def by_sentence(found: list[tuple[str, Need]]) -> Iterator[str]:
+    """Yield the lines of a report that says each sentence once, above the names that it is about and their lines."""
+    groups: dict[tuple[str, str], dict[tuple[str, str], list[int]]] = {}
+    for file, need in found:
+        groups.setdefault((need.what, need.instead), {}).setdefault((file, need.name), []).append(need.line)
+    for (what, instead), names in groups.items():
+        for (file, name), lines in names.items():
+            more = f" (and line{'s' * (len(lines) > 2)} {', '.join(map(str, lines[1:]))})" * (len(lines) > 1)
+            yield f"{file}:{lines[0]}: {name}{more}"
+        yield f"    {what}"
+        yield f"    Instead: {instead}"

@@ -20,8 +20,13 @@ from .table import TABLE, outcomes
 __all__ = ["TABLE", "Case", "Library", "Outcome", "Result", "library_of", "run"]
 
 
-def run(function: Any, args: tuple, skip: tuple[str, ...]) -> Result:
-    """Run the table on a Function; see `minigrad.testing.check`."""
+def run(
+    function: Any, args: tuple, skip: tuple[str, ...], surrogate: bool = False, applied: tuple = ()
+) -> tuple[Result, tuple]:
+    """Run the table on a Function; see `minigrad.testing.check`.  Return the result, and the arguments if they were given.
+
+    `applied` are arguments to which the program has applied it, the first guess if there are no others.
+    """
     library = library_of(function)
     if library is not None and issubclass(function, library.module.autograd.function.NestedIOFunction):
         raise error(
@@ -45,7 +50,10 @@ def run(function: Any, args: tuple, skip: tuple[str, ...]) -> Result:
             f"there is no row {unknown[0]!r}",
             f"skip some of: {', '.join(row.name for row in TABLE)}",
         )
-    case = Case.of(library, function, args) if args else guessed(library, function)
+    meant = "surrogate is set" if surrogate else ""
+    case, made_up = (
+        (Case.of(library, function, args, meant), False) if args else guessed(library, function, applied, meant)
+    )
     if case is None:
         raise error(
             ValueError,
@@ -54,7 +62,7 @@ def run(function: Any, args: tuple, skip: tuple[str, ...]) -> Result:
             f"pass them: check({function.__name__}, x, ...)",
         )
     case = case.cast("float64")
-    result = Result(case.name, library.name, case.code(), not args)
+    result = Result(case.name, library.name, case.code(), made_up)
     with library.own_random_numbers():
         result.outcomes = list(outcomes(case, skip))
-    return result
+    return result, tuple(case.inputs())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import copy
 import inspect
+import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -21,7 +22,13 @@ from ...record.constants import brief
 from .library import Library
 
 EPS = 1e-6  # the step of central differences in float64
+SINGLE = 1e-3  # and if an output is float32 for float64 inputs: EPS would be lost in its rounding
 RTOL, ATOL = 1e-3, 1e-5  # for comparisons with finite differences, as in gradcheck
+DELIBERATE = re.compile(
+    r"surrogate|straight[- ]through|pseudo[- ](?:derivative|gradient)|gradient reversal|revers\w+ (?:\w+ )?gradients?"
+    r"|perturb\w+|not the (?:true |exact )?(?:derivative|gradient)|clip\w* (?:\w+ )?gradients?|gradient clipping",
+    re.IGNORECASE,
+)  # in the docstring of a Function whose backward is not its derivative
 MOST = 12  # differences are taken for at most this many elements of a tensor, spread evenly
 
 
@@ -34,8 +41,11 @@ class Data(NamedTuple):
 class Case:
     """A Function and its arguments."""
 
-    def __init__(self, library: Library, function: Any, args: Sequence, wanted: Iterable[int] | None = None):
+    def __init__(
+        self, library: Library, function: Any, args: Sequence, wanted: Iterable[int] | None = None, surrogate: str = ""
+    ):
         self.library, self.function, self.args = library, function, tuple(args)
+        self.surrogate = surrogate or said_in_docstrings(library, function)  # why backward need not be the derivative
         self.arrays = {i: a.array for i, a in enumerate(self.args) if isinstance(a, Data)}  # of the tensors, by place
         floats = [i for i, a in self.arrays.items() if a.dtype in FLOATS]
         self.wanted = floats if wanted is None else [i for i in floats if i in wanted]
@@ -43,7 +53,7 @@ class Case:
         self.traits: set[str] = set()  # findings of the rows: "random", "in place"
 
     @classmethod
-    def of(cls, library: Library, function: Any, args: Sequence) -> Case:
+    def of(cls, library: Library, function: Any, args: Sequence, surrogate: str = "") -> Case:
         """Make a case from the user's arguments.
 
         If some tensors require grad, derivatives are taken with respect to those, else to all floating-point tensors.
@@ -51,18 +61,22 @@ class Case:
         tensors = [i for i, a in enumerate(args) if isinstance(a, library.Tensor)]
         needs = [i for i in tensors if args[i].requires_grad]
         data = [Data(library.array(a)) if i in tensors else a for i, a in enumerate(args)]
-        return cls(library, function, data, needs or None)
+        return cls(library, function, data, needs or None, surrogate)
 
     def replaced(self, arrays: dict[int, np.ndarray]) -> Case:
         """Return the case with other tensors at some positions."""
         args = [Data(np.asarray(arrays[i])) if i in arrays else a for i, a in enumerate(self.args)]
-        case = Case(self.library, self.function, args, self.wanted)
+        case = Case(self.library, self.function, args, self.wanted, self.surrogate)
         case.broken, case.traits = self.broken, self.traits
         return case
 
     def changed(self, change: Callable[[np.ndarray], np.ndarray], floats: bool = True) -> Case:
         """Return the case with each floating-point tensor changed, or each tensor."""
         return self.replaced({i: change(a) for i, a in self.arrays.items() if a.dtype in FLOATS or not floats})
+
+    def cut(self, size: int, less: int) -> Case:
+        """Return the case with all dimensions of one size shortened to another."""
+        return self.changed(lambda a: a[tuple(slice(less if n == size else None) for n in a.shape)], floats=False)
 
     def cast(self, dtype: Any) -> Case:
         """Return the case with floating-point tensors of this dtype, and with copies of modules whose parameters have it."""
@@ -179,6 +193,17 @@ class Case:
         return {i: np.zeros_like(self.arrays[i]) if g is None else self.library.array(g) for i, g in zip(places, found)}
 
     # ---------------------------------------------------------------------- finite differences
+    @cached_property
+    def step(self) -> float:
+        """The step of finite differences."""
+        outs = self.outputs()
+        return EPS if all(outs[k].dtype == np.float64 for k in self.tracked) else SINGLE
+
+    @property
+    def atol(self) -> float:
+        """The absolute tolerance for derivatives: rounding errors of float32 are divided by a step, too."""
+        return ATOL if self.step == EPS else SINGLE
+
     def moved(self, i: int, step: np.ndarray) -> Case:
         """Return the case with a step added to argument i."""
         return self.replaced({i: self.arrays[i] + step})
@@ -186,10 +211,10 @@ class Case:
     def slopes(self, i: int, element: tuple) -> tuple[list, list]:
         """Return the slopes of each tracked output on the right and on the left of one element of argument i."""
         unit = np.zeros_like(self.arrays[i])
-        unit[element] = EPS
+        unit[element] = self.step
         ends = [case.outputs() for case in (self.moved(i, unit), self, self.moved(i, -unit))]
         after, here, before = [[end[k] for k in self.tracked] for end in ends]
-        return [(a - h) / EPS for a, h in zip(after, here)], [(h - b) / EPS for h, b in zip(here, before)]
+        return [(a - h) / self.step for a, h in zip(after, here)], [(h - b) / self.step for h, b in zip(here, before)]
 
     def numerical_gradient(self, i: int) -> np.ndarray:
         """Return the gradient of `total` for argument i, from central differences."""
@@ -212,6 +237,24 @@ class Case:
                 lines.append(f"{name} = ...  # {brief(a)}")
             words.append(repr(a) if i not in self.arrays and is_literal(a) else name)
         return "\n".join([*lines, f"{self.name}.apply({', '.join(words)})"])
+
+
+def said_in_docstrings(library: Library, function: Any) -> str:
+    """Return the word in the docstrings of a Function that says that backward is deliberately not the derivative, or "".
+
+    >>> import minigrad
+    >>> class Step(minigrad.autograd.Function):
+    ...     "A step whose backward is a straight-through estimator."
+    >>> said_in_docstrings(Library(minigrad), Step)
+    'its docstring says "straight-through"'
+    """
+    own = [
+        c for c in function.__mro__ if issubclass(c, library.Function) and c.__module__ != library.Function.__module__
+    ]
+    methods = [getattr(vars(c).get(name), "__func__", None) for c in own for name in ("forward", "backward", "vjp")]
+    texts = " ".join([one.__doc__ or "" for one in (*own, *methods)])
+    found = DELIBERATE.search(" ".join(texts.split()))
+    return f'its docstring says "{found[0]}"' if found else ""
 
 
 def is_literal(value: Any) -> bool:

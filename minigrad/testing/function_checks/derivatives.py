@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from .case import ATOL, EPS, MOST, RTOL, Case, close, sample, short, weights
+from .case import ATOL, MOST, RTOL, Case, close, sample, short, weights
 from .form import need_backward, need_gradient, need_jvp
 from .forward_mode import pushed
 from .outcome import Absent, Fault
@@ -20,20 +21,25 @@ ONCE = """@staticmethod
 @once_differentiable  # raises an error instead of returning a wrong second derivative
 def backward(ctx, ...):
 # or: in backward, use only tensor operations, on those ctx.saved_tensors that are inputs or outputs"""
-LINEAR = """return grad_output * ...  # linear in the incoming gradient
-# if it is meant to be another function of it, skip this row: --skip gradients, or check(..., skip=["gradients"])"""
-FLAT = """return torch.zeros_like(...)  # the derivative of a function that is flat
-# if a surrogate derivative is meant, skip this row: --skip {0}, or check(..., skip=["{0}"])"""
+MEANT = """# if backward is deliberately not the derivative: write "surrogate", "straight-through" or "gradient reversal"
+# in the docstring, or pass --surrogate, or check(..., surrogate=True); the other rows are checked all the same"""
+LINEAR = f"return grad_output * ...  # linear in the incoming gradient\n{MEANT}"
+FLAT = f"{MEANT}\n# otherwise compute forward with a smooth function, whose derivative is not 0"
 Column = dict[tuple, tuple[float, float]]  # element -> the slopes on the right and on the left
 
 
 def gradients(case: Case) -> str:
-    """Compare backward with central differences of forward, in float64, for each element."""
+    """Compare backward with central differences of forward, in float64, for each element; a surrogate may differ."""
     need_backward(case)
-    for i in case.wanted:
-        compare(case, i, backward_slopes(case, i), case.backward)
-        if uneven := not_linear(case, i):
-            raise Fault(f"{case.backward}: {uneven}", LINEAR, case.backward)
+    try:
+        for i in case.wanted:
+            compare(case, i, backward_slopes(case, i), case.backward)
+            if uneven := not_linear(case, i):
+                raise Fault(f"{case.backward}: {uneven}", LINEAR, case.backward)
+    except Fault as fault:
+        if not case.surrogate:
+            raise
+        raise Absent(f"{fault.message.partition(': ')[0]}, which is meant: {case.surrogate}") from None
     return f"with respect to {', '.join(case.names[i] for i in case.wanted)}"
 
 
@@ -74,7 +80,7 @@ def compare(case: Case, i: int, slopes: dict[tuple, float], method: str) -> None
     worst, gap = None, 0.0
     for (element, k, place), a in slopes.items():
         right, left = (float(side[case.tracked.index(k)][place]) for side in measured[element])
-        off = distance_from_slopes(a, right, left)
+        off = distance_from_slopes(a, right, left, case.atol)
         if off and not off <= gap:  # counts NaN as a difference, too
             worst, gap = (element, k, place, a, (right + left) / 2), off
     if worst is not None:
@@ -129,9 +135,8 @@ def diagnosis(case: Case, i: int, slopes: dict, method: str, worst: tuple, flat:
         fix = f"return {factor} * ...  # multiply by the incoming gradient" if uneven == IGNORED else LINEAR
         return f": {uneven}", fix
     if flat or n == 0:
-        where = "" if flat else " at this element"
-        return f": forward is flat{where}, so its derivative is 0", FLAT.format(
-            "jvp" if method == "jvp" else "gradients"
+        return f": forward is flat{'' if flat else ' at this element'}, so its derivative is 0", (
+            "# as for backward: see gradients" if method == "jvp" and case.backward else FLAT
         )
     if all(v == 0 for v in slopes.values()):
         return (
@@ -141,11 +146,26 @@ def diagnosis(case: Case, i: int, slopes: dict, method: str, worst: tuple, flat:
     seed = incoming(case, k) if method != "jvp" else factor
     if method != "jvp" and not any(v for (_, output, _), v in slopes.items() if output == k):
         return f": {seed} is not used for {name}", f"return ... + {seed} * (derivative of output {k} wrt {name})"
-    if np.isclose(a, -n, rtol=RTOL, atol=ATOL):
-        return ": the sign is wrong", f"return -{what}  # flip the sign for {name}"
-    if abs(a) > ATOL and np.isfinite(n / a):
-        return f": off by a factor of {n / a:.4g}", f"return ...  # multiply by {n / a:.4g} for {name}, at this input"
+    if np.isclose(a, -n, rtol=RTOL, atol=case.atol):
+        return ": the sign is wrong", f"return -{what}  # flip the sign for {name}\n{MEANT}"
+    if method != "jvp" and passes_unchanged(slopes) and passes_unchanged(elsewhere(case, i)):
+        return ": the incoming gradient passes unchanged", f"return {seed} * ...  # times the derivative\n{MEANT}"
+    if abs(a) > case.atol and np.isfinite(n / a):
+        fix = f"return ...  # multiply by {n / a:.4g} for {name}, at this input" + f"\n{MEANT}" * (n / a < 0)
+        return f": off by a factor of {n / a:.4g}", fix
     return "", f"return {seed} * ...  # times the derivative of output {k} wrt {name}"
+
+
+def passes_unchanged(slopes: dict) -> bool:
+    """Return True if a gradient is the incoming gradient."""
+    return bool(slopes) and all(v == (element == place) for (element, _, place), v in slopes.items())
+
+
+def elsewhere(case: Case, i: int) -> dict:
+    """Return the derivatives from backward at other inputs; {} if it does not run there."""
+    with suppress(Exception):
+        return backward_slopes(case.changed(lambda a: a * 1.25), i)
+    return {}
 
 
 def incoming(case: Case, k: int) -> str:
@@ -156,7 +176,7 @@ def incoming(case: Case, k: int) -> str:
 
 def swapped(case: Case, i: int) -> str:
     """Return the other argument whose gradient is swapped with this one's, or an empty string."""
-    found, fits = case.gradients(), lambda g, j: close(g, case.numerical_gradient(j), RTOL, ATOL)
+    found, fits = case.gradients(), lambda g, j: close(g, case.numerical_gradient(j), RTOL, case.atol)
     alike = [j for j in case.wanted if j != i and case.arrays[j].shape == case.arrays[i].shape]
     return next((case.names[j] for j in alike if fits(found[i], j) and fits(found[j], i)), "")
 
@@ -179,13 +199,30 @@ def not_linear(case: Case, i: int) -> str:
 
 
 def jvp(case: Case) -> str:
-    """Compare jvp with central differences, and so with backward, its transpose."""
+    """Compare jvp with central differences, and so with backward, its transpose; that of a surrogate with backward."""
     need_jvp(case)
     need_gradient(case)
     for i in case.wanted:
-        compare(case, i, forward_slopes(case, i), "jvp")
+        if case.surrogate and case.backward:
+            compare_with_backward(case, i)
+        else:
+            compare(case, i, forward_slopes(case, i), "jvp")
     check_sum(case)
     return f"with respect to {', '.join(case.names[i] for i in case.wanted)}" + ", like backward" * bool(case.backward)
+
+
+def compare_with_backward(case: Case, i: int) -> None:
+    """Raise Fault unless jvp and backward of a surrogate have the same derivatives with respect to argument i."""
+    back = backward_slopes(case, i)
+    for key, a in forward_slopes(case, i).items():
+        if key in back and not np.isclose(a, back[key], RTOL, case.atol):
+            element, k, place = key
+            raise Fault(
+                f"jvp gives {a:.6g} for the derivative of {indexed(f'output {k}', place)} with respect to "
+                f"{indexed(case.names[i], element)}, but backward gives {back[key]:.6g}",
+                f"return tangent_{case.names[i]} * ...  # with the derivative that backward uses",
+                "jvp",
+            )
 
 
 def check_sum(case: Case) -> None:
@@ -229,7 +266,7 @@ def second_derivatives(case: Case) -> str:
             numbers = np.zeros(tuple(x.shape)) if h is None else case.library.array(h)
             for element, (right, left) in expected.items():
                 a = float(numbers[element])
-                if distance_from_slopes(a, right, left, 10 * ATOL):
+                if distance_from_slopes(a, right, left, 10 * case.atol):
                     n, cut = (right + left) / 2, all(h is None for h in gives)
                     raise second_derivative_fault(case, case.names[i], name, element, a, n, cut)
     return "of backward, with respect to inputs and incoming gradients"
@@ -252,21 +289,22 @@ def gradient_of(case: Case, i: int, seeds: list[np.ndarray]) -> float:
 def moved_gradients(case: Case, i: int, seeds: list[np.ndarray]) -> list[Column]:
     """Return the slopes of the gradient of argument i, for each wanted argument, then for each incoming gradient."""
     by_input = [
-        column(case.arrays[j].shape, lambda step, j=j: gradient_of(case.moved(j, step), i, seeds)) for j in case.wanted
+        column(case, case.arrays[j].shape, lambda step, j=j: gradient_of(case.moved(j, step), i, seeds))
+        for j in case.wanted
     ]
     return by_input + [
-        column(s.shape, lambda step, k=k: gradient_of(case, i, [*seeds[:k], seeds[k] + step, *seeds[k + 1 :]]))
+        column(case, s.shape, lambda step, k=k: gradient_of(case, i, [*seeds[:k], seeds[k] + step, *seeds[k + 1 :]]))
         for k, s in enumerate(seeds)
     ]
 
 
-def column(shape: tuple, f: Callable[[np.ndarray], float]) -> Column:
+def column(case: Case, shape: tuple, f: Callable[[np.ndarray], float]) -> Column:
     """Return the slopes of f on both sides of 0 along each element, except where f jumps and has no derivative."""
-    here, found = f(np.zeros(shape)), {}
+    here, found, step = f(np.zeros(shape)), {}, case.step
     for element, unit in units(shape):
-        after, before = f(EPS * unit), f(-EPS * unit)
+        after, before = f(step * unit), f(-step * unit)
         if abs(after - before) < 0.1 * (1 + abs(here)):
-            found[element] = (after - here) / EPS, (here - before) / EPS
+            found[element] = (after - here) / step, (here - before) / step
     return found
 
 

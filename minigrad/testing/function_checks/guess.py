@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import product
 from typing import Any
 
@@ -14,23 +15,43 @@ from .library import Library
 
 ALIKE = ((3,), (2, 3), (3, 3), (), (2, 3, 4), (2, 3, 4, 4))
 MIXED = ((3,), (2, 3), (3, 4), (4, 3), (4,), ())
+ELEMENTS = 64  # of a tensor that is written out as code
 NUMBERS = (2, 0.5, 1, 0, -1, True, None)  # for arguments that are not tensors
 COUNTING = ("n", "dim", "axis", "k", "power", "p", "size", "scale", "alpha", "eps", "factor")  # names of such arguments
 
 
-def guessed(library: Library, function: Any) -> Case | None:
-    """Return a case in which forward and backward run, or else only forward, or else None."""
+def guessed(library: Library, function: Any, applied: tuple = (), surrogate: str = "") -> tuple[Case | None, bool]:
+    """Return a case in which forward and backward run, or else only forward, or else None, and True if it was made up.
+
+    The first guess are the arguments to which the program has `applied` the Function, cut to a smaller size.
+    """
     forward_only = None
-    for args in attempts(library, function):
-        case = Case(library, function, args)
+    own = [Case.of(library, function, applied, surrogate)] if applied else []
+    for case in (*own, *(Case(library, function, args, None, surrogate) for args in attempts(library, function))):
         try:
             if case.wanted and case.tracked:
                 forward_only = forward_only or case
                 if not case.backward or case.gradients():
-                    return case
+                    return (smaller(case), False) if case in own else (case, True)
         except Exception:  # these arguments do not fit
             continue
-    return forward_only
+    return forward_only, forward_only not in own
+
+
+def smaller(case: Case) -> Case:
+    """Return a case of at most ELEMENTS per tensor, if forward and backward run on it; all dimensions of one size shrink."""
+    while True:
+        large = [a for a in case.arrays.values() if a.size > ELEMENTS]
+        sizes = {n for a in case.arrays.values() for n in a.shape}
+        unused = [n for n in range(2, 10) if n not in sizes]  # equal sizes would hide dimensions that are confused
+        for size in sorted({n for a in large for n in a.shape if n > unused[0]}, reverse=True):
+            cut = case.cut(size, unused[0])
+            with suppress(Exception):
+                if cut.tracked and (not cut.backward or cut.gradients()):
+                    case = cut
+                    break
+        else:
+            return case
 
 
 def attempts(library: Library, function: Any) -> Iterator[tuple]:

@@ -38,8 +38,7 @@ def candidates(case: Case) -> Iterator[Case]:
     for size in sorted({n for a in arrays for n in a.shape if n > 1}, reverse=True):
         for less in dict.fromkeys((1, 2, size // 2, size - 1)):
             if 0 < less < size:
-                cut = lambda a, s=size, n=less: a[tuple(slice(n if d == s else None) for d in a.shape)]
-                yield case.changed(cut, floats=False)
+                yield case.cut(size, less)
     if any(a.ndim for a in arrays) and all(a.size == 1 for a in arrays):
         yield case.changed(lambda a: a.reshape(()), floats=False)
     floats = [a for a in arrays if a.dtype in FLOATS]

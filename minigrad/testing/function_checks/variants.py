@@ -113,7 +113,13 @@ def no_dimensions(case: Case) -> str:
         scalars.outputs()
     except Exception as e:
         raise Absent(f"forward rejects inputs without dimensions: {str(e).splitlines()[0]}") from None
-    if not case.backward or not scalars.wanted or not scalars.tracked or "without gradients" in case.traits:
+    if (
+        not case.backward
+        or not scalars.wanted
+        or not scalars.tracked
+        or "without gradients" in case.traits
+        or case.surrogate
+    ):
         return "forward only"
     try:
         return gradients(scalars)
