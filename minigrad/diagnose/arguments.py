@@ -20,6 +20,7 @@ from ..core.tensor import Tensor
 from ..errors import InternalError, Interruption, MinigradError, error, no_room
 from ..ops.base.registry import SPELLINGS, TABLE
 from ..places import through_users_code
+from .made_lines import made_at, without_return
 from .report import explains
 from .wrong_types import by_name, longest, misfit, number, operand
 
@@ -133,7 +134,7 @@ def tensors_in_a_list(name: str, x: Tensor, other: tuple | list) -> Exception:
     what = f"combines a tensor of shape {tuple(x.shape)} with a {kind} of {len(other)} tensor{'s' * (not one)}"
     parts = "(x,)" if one else "a, b"
     fix = f"unpack the {kind} first, as in {parts} = ctx.saved_tensors"
-    return error(TypeError, name, what, fix)
+    return error(TypeError, name, what, fix, notes=made_at(other, f"the {kind} is bound"))
 
 
 # ---------------------------------------------------------------------- a function of the table failed
@@ -145,7 +146,7 @@ def call_failed(cause: Exception, f: Callable, name: str, args: tuple, kwargs: d
     for i, p in tensor_parameters(f):
         given = args[i] if i < len(args) else kwargs.get(p, kwargs.get(SPELLINGS.get(p)))
         if not isinstance(given, Tensor) and (i < len(args) or given is not None):
-            return error(TypeError, name, *no_tensor(p, given))
+            return error(TypeError, name, *no_tensor(p, given), notes=without_return() if given is None else ())
     if isinstance(cause, MinigradError) and not vague(cause):
         # name the function that was called, not the one inside it; linalg.inv, also called inverse, keeps its own name
         if cause.below or cause.operation in TABLE and "." not in cause.operation:

@@ -170,10 +170,13 @@ def called_name(call: ast.Call) -> str:
 
 
 def calls(name: str, node: ast.AST) -> bool:
-    """Return True if a node calls an operation: x.floor(), torch.floor(x), self.softmax(x), or x // y for floor_divide."""
+    """Return True if a node calls an operation: x.floor(), torch.floor(x), self.softmax(x), or an operator, x // y."""
     if isinstance(node, ast.BinOp):
-        return isinstance(node.op, ast.FloorDiv) and name == "floor_divide"
+        return OPERATORS.get(type(node.op)) == name
     return isinstance(node, ast.Call) and called_name(node).lower().strip("_") in (name, name.replace("_", ""))
+
+
+OPERATORS: dict[type[ast.operator], str] = {ast.FloorDiv: "floor_divide", ast.Pow: "pow", ast.Div: "div"}
 
 
 def names_in(nodes: Iterator[ast.AST]) -> list[str]:

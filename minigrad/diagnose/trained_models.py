@@ -18,11 +18,11 @@ from ..core.engine import reachable
 from ..core.graph import Leaf
 from ..core.tensor import Tensor
 from ..errors import warn
-from ..places import Place, defined_at, noted, parsed, user_frame, user_place, users_code
+from ..places import Place, defined_at, noted, parsed, user_frame, user_place, users_code, variables
 from .cut_lines import cut_line_at_step, loss_before
 from .histories import Scope, resolved
 from .modules import is_module, modules_of, parameters_of, stored_at, switched
-from .program_tree import body_of, called_name, parts
+from .program_tree import body_of, called_name, parts, statements
 from .report import searches
 from .wording import counted, row
 
@@ -196,7 +196,7 @@ def inner_parameter(value: ast.expr) -> ast.Call | None:
 
 
 @searches()
-def warn_shared_memory(who: str, params: list) -> None:
+def warn_shared_memory(who: str, params: list, models: list) -> None:
     """Warn about two parameters that are the same memory: each has a gradient and a state, and a step writes to it twice."""
     seen: dict[tuple, Tensor] = {}
     for p in params:
@@ -210,8 +210,27 @@ def warn_shared_memory(who: str, params: list) -> None:
                 f"two of its parameters, of shape {tuple(p.shape)}, share their memory: nn.Parameter(weight) makes another "
                 "parameter of the same numbers, so each step updates them twice, with two gradients and two states",
                 "assign the parameter itself: decoder.weight = encoder.weight",
+                place := shared_at([first, p], models),
+                noted(f"{who} is made", user_place()) if place else (),
             )
             return
+
+
+def shared_at(params: list, models: list) -> Place | None:
+    """Return the line that assigns one of these parameters as nn.Parameter(...), in the running function or an `__init__`."""
+    frame, scopes = user_frame(), []
+    if frame is not None and (tree := parsed(frame.f_code.co_filename)) is not None:
+        scopes.append(Scope(body_of(frame.f_code, tree), frame.f_code.co_filename, variables(frame)))
+    for m in [m for model in models for m in modules_of(model)]:
+        code = users_code(type(m).__init__)
+        if code is not None and (tree := parsed(code.co_filename)) is not None:
+            scopes.append(Scope(body_of(code, tree), code.co_filename, {code.co_varnames[0]: m}))
+    for scope in scopes:
+        made = [s for s in statements(scope.tree) if isinstance(s, ast.Assign) and isinstance(s.value, ast.Call)]
+        for s in [s for s in made if called_name(s.value) == "Parameter"]:
+            if any(resolved(t, scope) is p for t in s.targets for p in params if isinstance(t, ast.Attribute)):
+                return Place(scope.file, s.lineno)
+    return None
 
 
 def is_lazy_or_empty(p: Tensor) -> bool:
