@@ -27,6 +27,7 @@ from .report import searches
 from .wording import counted, row
 
 alive: WeakSet = WeakSet()  # all optimizers
+told: WeakSet = WeakSet()  # classes of modules whose method backward a warning has named
 STATEFUL = {"betas", "rho", "alpha", "etas", "lr_decay"}  # settings of optimizers whose updates depend on earlier steps
 FRESH = 2  # optimizers in a row, made at one line and used for one step
 LAYERS = frozenset(
@@ -263,10 +264,12 @@ def is_zero(t: Tensor) -> bool:
 
 
 @searches()
-def warn_backward_of_module(model: Any) -> None:
+def warn_backward_of_module(model: Any, when: str = "the step") -> None:
     """Warn about a method backward of a module, with a gradient as its argument, that the program never calls."""
     frame = user_frame()
     for kind in dict.fromkeys(map(type, modules_of(model))):
+        if kind in told:
+            continue
         method = inspect.getattr_static(kind, "backward", None)
         plain = getattr(method, "__func__", method)
         code = users_code(plain)
@@ -275,6 +278,7 @@ def warn_backward_of_module(model: Any) -> None:
         own = list(inspect.signature(plain).parameters.values())[not isinstance(method, staticmethod) :]
         takes = [p for p in own if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         if takes and (tree := parsed(code.co_filename)) is not None and not calls_with_gradient(tree):
+            told.add(kind)
             warn(
                 "backward-of-module",
                 f"{kind.__name__}.backward",
@@ -283,7 +287,7 @@ def warn_backward_of_module(model: Any) -> None:
                 "remove it; or put forward and backward into a Function, and call its apply in the module's forward: "
                 f"class {kind.__name__}Function(minigrad.autograd.Function)",
                 defined_at(plain),
-                noted("the step was called", user_place()),
+                noted(f"{when} was called", user_place()),
             )
             return
 

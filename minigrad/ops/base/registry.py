@@ -256,8 +256,13 @@ def write_out(name: str, result: Tensor | tuple, out: object) -> Any:
         if out.numel():
             what = f"resizes out= from shape {tuple(out.shape)} to {tuple(result.shape)}"
             what += ": tensors that share its memory do not see the result"
-            notes = events.origins({"out": out}) or ()
-            warn("resized-out", name, what, "pass a tensor of that shape, or empty(0)", notes=notes)
+            warn(
+                "resized-out",
+                name,
+                what,
+                "pass a tensor of that shape, or empty(0)",
+                notes=events.origins({"out": out}) or (),
+            )
         out.data = result.to(out.dtype)
         return out
     return out.copy_(result)
