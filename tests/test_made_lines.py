@@ -44,6 +44,8 @@ def test_a_report_names_the_line_that_made_the_tensor(program, made):
         "x = [torch.ones(3)]\nx[0] + torch.ones(4)",
         "def f(x):\n    return x + torch.ones(4)\nf(torch.ones(3))",
         "globals()['x'] = torch.ones(3)\nx + torch.ones(4)",
+        "x = torch.ones(4)\n(x := torch.ones(3)) + torch.ones(4)",
+        "x = torch.ones(4)\ndef f():\n    global x\n    x = torch.ones(3)\nf()\nx + torch.ones(4)",
     ],
 )
 def test_a_report_names_no_line_where_it_is_not_certain(program):

@@ -148,7 +148,7 @@ def line_of_only_call(name: str, leaf: Any) -> Place | None:
     if any(body.file != scope.file for _, body in inside):
         return None
     every = ast.walk(parsed(scope.file) or scope.tree) if inside else own
-    lines = {n.lineno for n in every if calls(name, n)}
+    lines = {n.lineno for n in every if isinstance(n, ast.expr) and calls(name, n)}
     scope.sought = name
     end = found_in(differentiated(call, scope), scope, position(call))
     return end.place if end is not None and end.place is not None and lines == {end.place.line} else None

@@ -43,8 +43,8 @@ def check_terms() -> None:
             warn(
                 "penalty-without-gradient",
                 name,
-                f"gives numbers without a history, so this term of the loss, {ast.unparse(term)}, has no gradient: the "
-                "parameters that it should keep small do not notice it",
+                f"gives numbers without a history, so this term of the loss, {ast.unparse(term)}, has no gradient and "
+                "does not act on the parameters",
                 f"compute it from the parameters themselves, without {name}",
                 Place(of.file, cut.lineno),
                 noted("backward was called", user_place()),

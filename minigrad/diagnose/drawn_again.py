@@ -54,7 +54,7 @@ def drawn_masks(cls: Any, method: str) -> Iterator[tuple[Place, set[str]]]:
     """Yield the line of a method that draws a mask, with the names of what is computed from it, if it is multiplied by it."""
     for tree, file in tree_of(cls, method):
         drawn: set[str] = set()
-        lines = [n.lineno for n in ast.walk(tree) if is_mask(n)]
+        lines = [n.lineno for n in ast.walk(tree) if isinstance(n, ast.expr) and is_mask(n)]
         for s in statements(tree):
             if isinstance(s, ast.Assign) and is_drawn(s.value, drawn):
                 drawn |= {n for t in s.targets for n in names_in(ast.walk(t))}

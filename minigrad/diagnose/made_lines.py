@@ -41,14 +41,25 @@ def lines_of(value: Any, frame: FrameType) -> set[int]:
     if (tree := parsed(frame.f_code.co_filename)) is None:
         return set()
     held = {name: v for name, v in variables(frame).items() if v is value or isinstance(v, Tensor) and v._edge is value}
-    found = set()
+    scope, found = body_of(frame.f_code, tree), set()
+    if not held or held.keys() & bound_in_other_ways(scope):
+        return set()
     for name, v in held.items():
         of_result = isinstance(v, Tensor) and not v.is_leaf
-        for s, code in assignments(body_of(frame.f_code, tree), name, frame.f_lineno):
+        for s, code in assignments(scope, name, frame.f_lineno):
             made = assigns(s, [name]) and not isinstance(s, ast.For) and not isinstance(code, ast.Name)
             if made and not (of_result and begins_at(code)):
                 found.add(s.lineno)
     return found
+
+
+def bound_in_other_ways(scope: ast.AST) -> set[str]:
+    """Return the names that a scope binds by `:=`, `with`, or from a function inside, where no assignment shows it."""
+    nodes = list(ast.walk(scope))
+    targets = [n.target for n in nodes if isinstance(n, ast.NamedExpr)]
+    targets += [n.optional_vars for n in nodes if isinstance(n, ast.withitem) and n.optional_vars is not None]
+    outer = [name for n in nodes if isinstance(n, (ast.Global, ast.Nonlocal)) for name in n.names]
+    return {*outer, *[n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)]}
 
 
 def begins_at(value: ast.expr) -> bool:
@@ -60,9 +71,11 @@ def begins_at(value: ast.expr) -> bool:
 @searches(())
 def without_return() -> list[str]:
     """Return a note with the user's function that has no `return`, whose call is an argument of the running call."""
-    begun = running_line()
-    for node in () if begun is None else begun[0].args:
-        called = resolved(node.func, begun[1]) if isinstance(node, ast.Call) else None
+    if (begun := running_line()) is None:
+        return []
+    call, scope = begun
+    for node in call.args:
+        called = resolved(node.func, scope) if isinstance(node, ast.Call) else None
         if inspect.isfunction(called) and users_code(called) is not None and not returns(called):
             return noted(f"{called.__name__} has no return", defined_at(called))
     return []

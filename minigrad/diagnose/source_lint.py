@@ -40,7 +40,7 @@ NOT_CALLED = re.compile(rf"^\s*[A-Za-z_][\w.\[\]]*\.({METHODS})\s*(#.*)?$")
 COMPARED = re.compile(r"^\s*[A-Za-z_][\w.\[\]]*\.(requires_grad|grad|data|training) == ")
 LOOP_VARIABLE = re.compile(r"^\s*([A-Za-z_]\w*) = \1 [-+] .*\b\1\.grad\b")
 BACKWARD = re.compile(r"^\s+def backward\(self\b")
-STEP = re.compile(r"^\s*([A-Za-z_]\w*)(?:\.data)?(?: [-+]= |\.(?:add|sub|copy|addcmul|addcdiv)_\().*\b\1\.grad\b")
+STEP = re.compile(r"^\s*([A-Za-z_]\w*)(?:\.data)?(?: [-+]= |\.(?:add|sub|addcmul|addcdiv)_\().*\b\1\.grad\b")
 SLIPS = LinesLike(NOT_CALLED, COMPARED, LOOP_VARIABLE, BACKWARD, STEP)
 
 
