@@ -254,15 +254,11 @@ def write_out(name: str, result: Tensor | tuple, out: object) -> Any:
     check_cast(name, result, out)
     if out.shape != result.shape:
         if out.numel():
-            what = f"resizes out= from shape {tuple(out.shape)} to {tuple(result.shape)}"
-            what += ": tensors that share its memory do not see the result"
-            warn(
-                "resized-out",
-                name,
-                what,
-                "pass a tensor of that shape, or empty(0)",
-                notes=events.origins({"out": out}) or (),
+            what = (
+                f"resizes out= from shape {tuple(out.shape)} to {tuple(result.shape)}: its views do not see the result"
             )
+            notes = events.origins({"out": out}) or ()
+            warn("resized-out", name, what, "pass a tensor of that shape, or empty(0)", notes=notes)
         out.data = result.to(out.dtype)
         return out
     return out.copy_(result)
