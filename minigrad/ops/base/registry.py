@@ -254,9 +254,7 @@ def write_out(name: str, result: Tensor | tuple, out: object) -> Any:
     check_cast(name, result, out)
     if out.shape != result.shape:
         if out.numel():
-            what = (
-                f"resizes out= from shape {tuple(out.shape)} to {tuple(result.shape)}: its views do not see the result"
-            )
+            what = f"resizes out= from shape {tuple(out.shape)} to {tuple(result.shape)}: views of it do not follow"
             notes = events.origins({"out": out}) or ()
             warn("resized-out", name, what, "pass a tensor of that shape, or empty(0)", notes=notes)
         out.data = result.to(out.dtype)
