@@ -216,5 +216,7 @@ def pytest_terminal_summary(terminalreporter):
     found = Counter(value for r in reports for key, value in getattr(r, "user_properties", ()) if key == "mistake")
     collected = sum(r.when == "call" and "test_a_mistake_is" in r.nodeid for r in reports)
     if collected:
-        counts = ", ".join(f"{found[word]} {word}" for word in ("detected", "explained", "located"))
+        counts = ", ".join(
+            f"{found[word]} {word}" for word in ("detected", "explained", "located", "made at another line")
+        )
         terminalreporter.write_line(f"mistakes of autograd code: {collected} collected, {counts}")

@@ -12,11 +12,13 @@ import os
 import pickle
 import re
 import sys
+import threading
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from types import ModuleType, TracebackType
 from typing import Any, NoReturn
 
@@ -69,16 +71,33 @@ class MinigradError(Exception):
 EXPLAIN: list[Callable[[BaseException], bool]] = []  # functions that add a note to an error of Python itself, or do not
 
 
-def print_exception(kind: type[BaseException], e: BaseException, tb: TracebackType | None) -> None:
+def print_exception(
+    kind: type[BaseException], e: BaseException, tb: TracebackType | None, former: Callable = sys.__excepthook__
+) -> None:
     """Print an uncaught exception: for minigrad's, and Python's that get a note, only the user's own lines.
 
-    With MINIGRAD_FULL_TRACEBACK=1 in the environment, print all lines.
+    With MINIGRAD_FULL_TRACEBACK=1 in the environment, print all lines.  A `former` hook of another package prints
+    the exception itself, with the note.
     """
-    explained = any(explain(e) for explain in EXPLAIN) or isinstance(e, MinigradError)
-    if explained and not full_traceback():
+    explained = explain(e)
+    if explained and not full_traceback() and former is sys.__excepthook__:
         traceback.print_exception(kind, e.with_traceback(users_part(tb)), e.__traceback__)
     else:
-        sys.__excepthook__(kind, e, tb)
+        former(kind, e, tb)
+
+
+def print_exception_of_thread(args: Any, former: Callable) -> None:
+    """Print an exception that has ended a thread, in the same way."""
+    kind, e, tb = args.exc_type, args.exc_value, args.exc_traceback
+    if e is not None and explain(e) and not full_traceback() and former is threading.__excepthook__:
+        tb = users_part(tb)
+        args = threading.ExceptHookArgs((kind, e.with_traceback(tb), tb, args.thread))
+    former(args)
+
+
+def explain(e: BaseException) -> bool:
+    """Add a note to an error of Python itself; return True if it is explained, as minigrad's own errors are."""
+    return any(add_note(e) for add_note in EXPLAIN) or isinstance(e, MinigradError)
 
 
 def full_traceback() -> bool:
@@ -87,9 +106,9 @@ def full_traceback() -> bool:
 
 
 def install() -> None:
-    """Make the tracebacks of uncaught errors end at the user's line, unless other code already replaces the hook."""
-    if sys.excepthook is sys.__excepthook__:
-        sys.excepthook = print_exception
+    """Make the tracebacks of uncaught errors end at the user's line, and explain Python's own, in all threads."""
+    sys.excepthook = partial(print_exception, former=sys.excepthook)
+    threading.excepthook = partial(print_exception_of_thread, former=threading.excepthook)
 
 
 def of_kind(kind: type[Exception]) -> type[MinigradError]:

@@ -206,9 +206,13 @@ def returned_at(f: Any) -> Place | None:
 
 
 def return_of(f: Any) -> list[str]:
-    """Return a note with the line of a user's function's `return`, if it has exactly one, else of its `def`."""
+    """Return a note with the line of a user's function's `return`, if it has exactly one, else of its `def`.
+
+    There is no note for the running line, such as that of a lambda, which the report has in any case.
+    """
     places = returns(f)
-    return noted("it returns", places[0]) if len(places) == 1 else noted("it is defined", defined_at(f))
+    what, place = ("it returns", places[0]) if len(places) == 1 else ("it is defined", defined_at(f))
+    return [] if place == user_place() else noted(what, place)
 
 
 def attribute_at(f: Any, does: tuple[str, ...], name: str) -> Place | None:

@@ -1,16 +1,17 @@
 """Programs with a mistake whose corrected lines stand beside the wrong ones.
 
 The corrected program lacks the lines that end in `# -`, and has the lines in comments `# + ...`.  A line that ends in `<-` is
-the one that minigrad names.
+the one that minigrad names.  If the mistake was made at an earlier line, that line ends in `<=`.
 """
 
 import linecache
 import re
 
 NAMED = r"  # (- )?<-$"
-REMOVED = r"  # -( <-)?$"
+MADE = r"  # (- )?<=$"
+REMOVED = r"  # -( <[-=])?$"
 ADDED = r"^( *)# \+ ?(.*)$"
-MARK = f"{NAMED}|{REMOVED}"
+MARK = f"{NAMED}|{MADE}|{REMOVED}"
 
 
 def corrected(lines: list[str]) -> list[str]:

@@ -287,6 +287,45 @@ def test_an_uncaught_error_is_printed_with_its_note(tmp_path):
     )
 
 
+def stderr_of(folder, *lines):
+    """Return what a program prints to the error stream."""
+    program = folder / "program.py"
+    program.write_text("\n".join([*lines, ""]))
+    return subprocess.run([sys.executable, str(program)], capture_output=True, text=True, check=False).stderr
+
+
+WRONG = "import minigrad as torch", "w = torch.ones(2, requires_grad=True)", "def wrong():", "    w.grad.zero_()"
+
+
+def test_an_error_in_a_thread_is_printed_with_its_note(tmp_path):
+    text = stderr_of(tmp_path, *WRONG, "import threading", "threading.Thread(target=wrong, name='worker').start()")
+    assert (
+        "Exception in thread worker" in text and "minigrad: w.grad is None until a backward pass has reached w" in text
+    )
+
+
+def test_minigrads_own_error_in_a_thread_shows_only_the_users_lines(tmp_path):
+    text = stderr_of(
+        tmp_path,
+        "import minigrad as torch, threading",
+        "threading.Thread(target=lambda: torch.ones(2) + torch.ones(3)).start()",
+    )
+    assert "cannot be broadcast" in text and "minigrad/ops" not in text
+
+
+@pytest.mark.parametrize("call", ["wrong()", "threading.Thread(target=wrong).start()"])
+def test_the_hook_of_another_package_prints_the_error_with_its_note(tmp_path, call):
+    text = stderr_of(
+        tmp_path,
+        "import sys, threading",
+        "sys.excepthook = lambda kind, e, tb: print('mine:', *e.__notes__, file=sys.stderr)",
+        "threading.excepthook = lambda args: print('mine:', *args.exc_value.__notes__, file=sys.stderr)",
+        *WRONG,
+        call,
+    )
+    assert text.startswith("mine:   minigrad: w.grad is None") and text.count("\n") == 1
+
+
 def test_an_explained_error_shows_only_the_users_lines(tmp_path):
     program = tmp_path / "program.py"
     body = [*inspect.getsource(Double).splitlines(), "Double.apply(torch.ones(2))", ""]

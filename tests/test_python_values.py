@@ -105,3 +105,26 @@ def test_numbers_that_are_printed_or_need_no_gradient_do_not_warn():
     assert told(lambda: [float(t), int(t), math.isnan(t), math.exp(torch.tensor(1.0)), math.exp(t.detach())]) == []
     with torch.no_grad():
         assert told(lambda: math.cos(t) * t) == []
+
+
+def test_a_list_times_a_tensor_names_no_ctx_outside_of_a_function():
+    x, pair = torch.ones(2), (torch.ones(2), torch.ones(2))
+    with pytest.raises(TypeError, match=r"a list of 1 tensor[^$]*take the tensor out of the list: values\[0\]"):
+        [x] * x
+    with pytest.raises(TypeError, match=r"a tuple of 2 tensors[^$]*minigrad.stack\(pair\)|torch.stack\(pair\)"):
+        x - pair
+
+
+def test_a_method_of_dicts_on_the_ctx_names_the_attribute():
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, n):
+            ctx.n = n
+            return x * n
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.get("n"), None
+
+    with pytest.raises(AttributeError, match=r"no attribute 'get': it is no dict[^$]*read ctx.n in backward"):
+        Scale.apply(torch.ones(2, requires_grad=True), 3).sum().backward()

@@ -29,7 +29,7 @@ from ..errors import error
 from ..layers.generated import Example
 from ..layers.outputs import OutputIn
 from ..ops.base.primitive import Primitive
-from ..places import defined_at
+from ..places import Place, defined_at, noted
 from ..tensors.nested import tensors_in
 from .grad_mode import no_grad
 
@@ -118,6 +118,15 @@ def delay(t: Tensor, edges: list, problem: Callable) -> Any:
 OutputIn.delayed = staticmethod(delay)
 
 
+def marked_at(backward: Callable) -> Place | None:
+    """Return the line of the decorator above a user's backward; the line of its `def` if the decorator is not found."""
+    place = defined_at(backward)
+    above = (
+        [] if place is None else [Place(place.file, line) for line in range(place.line - 1, max(place.line - 4, 0), -1)]
+    )
+    return next((p for p in above if "once_differentiable" in p.code), place)
+
+
 def second_derivative(name: str, place: Any) -> Exception:
     """Return the error for a derivative of the gradients of a Function that is marked with @once_differentiable."""
     return error(
@@ -125,7 +134,7 @@ def second_derivative(name: str, place: Any) -> Exception:
         name,
         "trying to differentiate twice a function that was marked with @once_differentiable",
         "write its backward with minigrad operations and remove the decorator, or drop create_graph=True",
-        notes=[f"marked at {place}"],
+        notes=noted("marked", place),
     )
 
 
@@ -155,7 +164,7 @@ def delayed(o: Tensor, known: list, ctx: Ctx) -> Tensor:
         o, level = o.detach(), o._tan and o._tan[0]
         o._tan = (level, below[0]) if below else None
     if edges:
-        o._edge = delay(o, edges, partial(second_derivative, ctx.name(), defined_at(ctx._fn.backward)))
+        o._edge = delay(o, edges, partial(second_derivative, ctx.name(), marked_at(ctx._fn.backward)))
     return o
 
 

@@ -25,6 +25,7 @@ from ..diagnose import debug as debugging
 from ..diagnose.data_writes import pending
 from ..diagnose.debug import anomaly as looking
 from ..diagnose.first_backward import is_due
+from ..diagnose.made_lines import made_at
 from ..diagnose.optimizers import read_for
 from ..errors import error
 from ..events import events, services
@@ -179,6 +180,7 @@ def refuse_untracked(inputs: tuple, i: int) -> None:
         "grad",
         f"one of the differentiated tensors does not require grad: input {i}, of shape {tuple(inputs[i].shape)}",
         "call requires_grad_() on it before computing with it",
+        notes=made_at(inputs[i]),
     )
 
 
@@ -257,6 +259,7 @@ def seed(t: Any, g: Tensor | None, edge: Any, what: str) -> Tensor:
                 what,
                 f"grad can be implicitly created only for scalar outputs, but got one of shape {shape}",
                 "reduce it to a scalar, e.g. with .sum(), or pass a gradient of its shape",
+                notes=made_at(t),
             )
         if dtype not in FLOATS:
             raise error(RuntimeError, what, f"only floating-point tensors have gradients, got {dtype}")

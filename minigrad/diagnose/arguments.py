@@ -17,10 +17,12 @@ import numpy as np
 from .. import errors
 from ..arrays.kinds import on_device, on_two_devices
 from ..arrays.shapes import apart, meeting, sketch
+from ..core.context import Ctx
 from ..core.tensor import Tensor
 from ..errors import InternalError, Interruption, MinigradError, error, no_room
 from ..ops.base.registry import SPELLINGS, TABLE
-from ..places import through_users_code
+from ..places import through_users_code, user_frame, variables
+from .made_lines import made_at, without_return
 from .report import explains
 from .wrong_types import by_name, longest, misfit, number, operand
 
@@ -132,9 +134,17 @@ def tensors_in_a_list(name: str, x: Tensor, other: tuple | list) -> Exception:
     """Return the error for an operator between a tensor and tensors in a tuple or list."""
     kind, one = type(other).__name__, len(other) == 1
     what = f"combines a tensor of shape {tuple(x.shape)} with a {kind} of {len(other)} tensor{'s' * (not one)}"
-    parts = "(x,)" if one else "a, b"
-    fix = f"unpack the {kind} first, as in {parts} = ctx.saved_tensors"
-    return error(TypeError, name, what, fix)
+    names = variables(user_frame())
+    if any(isinstance(v, Ctx) for v in names.values()):
+        fix = f"unpack the {kind} first, as in {'(x,)' if one else 'a, b'} = ctx.saved_tensors"
+    else:
+        held = next((n for n, v in names.items() if v is other), "values")
+        fix = (
+            f"take the tensor out of the {kind}: {held}[0]"
+            if one
+            else f"make one tensor of them: minigrad.stack({held})"
+        )
+    return error(TypeError, name, what, fix, notes=made_at(other, f"the {kind} is bound"))
 
 
 # ---------------------------------------------------------------------- a function of the table failed
@@ -146,7 +156,7 @@ def call_failed(cause: Exception, f: Callable, name: str, args: tuple, kwargs: d
     for i, p in tensor_parameters(f):
         given = args[i] if i < len(args) else kwargs.get(p, kwargs.get(SPELLINGS.get(p)))
         if not isinstance(given, Tensor) and (i < len(args) or given is not None):
-            return error(TypeError, name, *no_tensor(p, given))
+            return error(TypeError, name, *no_tensor(p, given), notes=without_return() if given is None else ())
     if isinstance(cause, MinigradError) and not vague(cause):
         # name the function that was called, not the one inside it; linalg.inv, also called inverse, keeps its own name
         if cause.below or cause.operation in TABLE and "." not in cause.operation:

@@ -6,6 +6,7 @@ Nothing here runs for a ctx without attributes and marks.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -128,7 +129,13 @@ def mark_without_effect(ctx: Any, t: Tensor) -> None:
 
 
 def no_attribute(ctx: Any, name: str, place: Place) -> Exception:
-    """Return the error for an attribute that does not exist: misspelt, or never set."""
+    """Return the error for an attribute that does not exist: misspelt, never set, or a method of a dict."""
+    if hasattr(dict, name):
+        key = re.search(rf"\.{name}\(\s*['\"]([A-Za-z_]\w*)['\"]", place.code)
+        n = key[1] if key else "n"
+        what = f"the ctx has no attribute {name!r}: it is no dict"
+        fix = f"keep values as attributes: write ctx.{n} = {n} in forward, and read ctx.{n} in backward"
+        return error(AttributeError, type(ctx).__name__, what, fix, place)
     near = difflib.get_close_matches(name, [*PROTOCOL, *ctx.__dict__], 1, 0.8)
     return error(
         AttributeError,

@@ -138,6 +138,23 @@ def line_of_call(name: str, leaf: Any) -> Place | None:
 
 
 @searches()
+def line_of_only_call(name: str, leaf: Any) -> Place | None:
+    """Return the line that calls an operation with something computed from a leaf, if no other that may have run calls it."""
+    if (begun := running_line(leaf)) is None:
+        return None
+    call, scope = begun
+    own = [n for s in statements(scope.tree) for n in ast.walk(s)]
+    inside = [found for n in own if isinstance(n, ast.Call) and (found := entered(n, scope))]
+    if any(body.file != scope.file for _, body in inside):
+        return None
+    every = ast.walk(parsed(scope.file) or scope.tree) if inside else own
+    lines = {n.lineno for n in every if isinstance(n, ast.expr) and calls(name, n)}
+    scope.sought = name
+    end = found_in(differentiated(call, scope), scope, position(call))
+    return end.place if end is not None and end.place is not None and lines == {end.place.line} else None
+
+
+@searches()
 def carried_line() -> Place | None:
     """Return the line in the running loop that computes a state from itself, h = cell(x, h), if exactly one does."""
     if (begun := running_line()) is None:
@@ -259,10 +276,19 @@ def found_at(s: ast.stmt, value: ast.expr, scope: Scope, name: str = "") -> End 
 def found_at_call(node: ast.AST, scope: Scope) -> End | None:
     """Return the line of a node that calls the sought operation with something that has a history."""
     if isinstance(node, ast.Call) and is_module(module := resolved(node.func, scope)):
-        called = type(module).__name__.lower() == scope.sought.replace("_", "")  # criterion(x, y) of an nn.NLLLoss
+        kind = type(module).__name__.lower()  # criterion(x, y) of an nn.NLLLoss
+        called = kind in (scope.sought.replace("_", ""), CRITERIA.get(scope.sought))
     else:
         called = calls(scope.sought, node)
     return scope.end(node, scope.sought, "", "") if called and takes_history(node, scope) else None
+
+
+CRITERIA = {  # loss -> its module, if that has another name
+    "cross_entropy": "crossentropyloss",
+    "binary_cross_entropy": "bceloss",
+    "binary_cross_entropy_with_logits": "bcewithlogitsloss",
+    "kl_div": "kldivloss",
+}
 
 
 def unrecorded(s: ast.stmt, value: ast.expr) -> tuple[str, str, str]:
@@ -294,7 +320,11 @@ def cut_by(node: ast.AST, scope: Scope) -> End | None:
     if isinstance(node, ast.Attribute) and node.attr == "grad":
         of = resolved(node.value, scope)
         if isinstance(of, Tensor) and of._grad is not None and of._grad._edge is None:
-            return scope.end(node, ".grad", "holds numbers without a history, because create_graph is not set", ONCE[1])
+            why = "holds numbers without a history, because create_graph is not set"
+            every = [n for s in statements(scope.tree) for n in ast.walk(s) if isinstance(n, ast.Call)]
+            before = {n.lineno: n for n in every if called_name(n) == "backward" and n.lineno < node.lineno}
+            only = [*before.values()] if len(before) == 1 else [node]
+            return scope.end(only[0], ".grad", why, ONCE[1])
     if ended := ends_history(node, scope):
         name, reason, taken = ended
         return scope.end(node, name, *reason) if any(takes_history(n, scope) for n in taken) else None

@@ -18,6 +18,10 @@ DRAWN = (
     "draws random numbers, which have no derivative with respect to the probabilities",
     "use the log-probability of the drawn numbers",
 )
+DRAWN_FROM = (
+    "draws numbers without a history, although a parameter of the distribution requires grad",
+    "write rsample(), whose draws are differentiable functions of the parameters",
+)
 OFF = "runs under no_grad or inference_mode, which record nothing", "compute it outside of the block"
 WHOLE = "returns integers, which have no derivative", "keep results floating-point"
 NUMBERS = "turns a tensor that requires grad into numbers, which have no history", "compute with the tensor itself"

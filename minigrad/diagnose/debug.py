@@ -20,6 +20,7 @@ from ..core.graph import Leaf, operation_of, producer
 from ..core.saved import Version
 from ..errors import as_imported
 from ..places import user_place
+from .made_lines import made_line
 
 ALWAYS = os.environ.get("MINIGRAD_DEBUG", "0") not in ("", "0")
 HOW = "`with minigrad.debug():` shows the line"
@@ -68,17 +69,18 @@ def note_origin(name: str, outs: Iterable) -> None:
 
 def origin(t: Any) -> str:
     """Return a phrase with the operation that made a tensor, and its line if it is known."""
-    edge = t._edge
+    whole, edge = t, t._edge
     while (noted := _origins.get(t)) is None and getattr(t, "_layer", None) is not None:
         t = t._value
     if noted is not None:
         name, place = noted
         return f"made by {name} at {place}"
-    if edge is None or type(edge) is Leaf:
-        return ""
-    node = producer(edge)
+    node = None if edge is None or type(edge) is Leaf else producer(edge)
+    place = made_line(whole) if node is None or node._trace is None else node._trace
+    if node is None:
+        return "" if place is None else f"made at {place}"
     name = operation_of(node)
-    return f"made by {name} at {node._trace}" if node._trace is not None else f"made by {name}; {as_imported(HOW)}"
+    return f"made by {name}; {as_imported(HOW)}" if place is None else f"made by {name} at {place}"
 
 
 def made_by(t: Any) -> str:

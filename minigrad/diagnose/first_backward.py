@@ -10,18 +10,16 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from ..arrays.kinds import on_device
-from ..arrays.meta import has_numbers
 from ..core.engine import reachable
 from ..core.graph import Leaf, producer
-from ..core.saved import Saved, plain_tensor
 from ..errors import warn
 from ..places import Place, noted, user_place
-from . import broadcast_losses, data_writes, debug, source_lint, zero_gradients
+from . import broadcast_losses, changed_data, data_writes, dead_terms, debug, drawn_again, source_lint, zero_gradients
 from .cut_lines import line_of_call
 from .report import searches
 from .retained_graphs import note_retained
 from .wording import built_in
+from .zero_gradients import values
 
 FIRST = 16  # backwards of a line that are checked
 NEAR = 256  # nodes: the checks look no further from the loss
@@ -39,17 +37,22 @@ def backward_begins(who: str, roots: Sequence, wanted: set | None, keeps: bool, 
     if data_writes.pending:
         data_writes.check_written(who, roots, wanted)
     if debug.mode.on or due:
-        check_graph(roots, float("inf") if debug.mode.on else NEAR)
+        check_graph(roots, float("inf") if debug.mode.on else NEAR, calls[place] == 1)
         source_lint.check_source()
+        source_lint.check_loop(roots)
     if keeps:
         note_retained(who, roots, wanted, place)
 
 
 @searches()
-def check_graph(roots: Sequence, limit: float) -> None:
+def check_graph(roots: Sequence, limit: float, first: bool) -> None:
     """Look for mistakes in the graph of a loss, up to a number of nodes, and in the program around it."""
-    zero_gradients.check_zeros(roots, limit)
+    zero_gradients.check_zeros(roots, limit, first)
+    if first:
+        dead_terms.check_terms()
+        changed_data.check_data()
     for node in nearest(roots, min(limit, NEAR)):
+        drawn_again.check_function(node._fn)
         broadcast_losses.check_node(node)
         if (check := OF_LOSSES.get(built_in(node))) is not None:
             check(node)
@@ -66,15 +69,6 @@ def nearest(roots: Sequence, limit: float) -> list:
         found[node] = None
         waiting += [producer(e) for e in node._edges if e is not None]
     return list(found)
-
-
-def values(node: Any, i: int) -> Any:
-    """Return the array of a node's saved tensor number i, if its numbers can be read without waiting; else None."""
-    saved = node._saved[i] if type(node._saved) is tuple and len(node._saved) > i else None
-    if type(saved) is not Saved or saved.unpack is not None:
-        return None
-    a = plain_tensor(saved.tensor)._a
-    return a if a.size and has_numbers(a) and not on_device(a) else None
 
 
 # ---------------------------------------------------------------------- the numbers that losses take

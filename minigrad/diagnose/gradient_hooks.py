@@ -12,7 +12,7 @@ from ..core.graph import name_of, operation_of
 from ..core.saved import Freed
 from ..core.tensor import Tensor
 from ..errors import MinigradError, error, warn
-from ..places import Place, defined_at, noted
+from ..places import Place, defined_at, noted, returned_at
 from . import debug
 from .report import explains
 from .wording import counted
@@ -154,9 +154,9 @@ def wrong_result(node: Any, hook: Callable, kind: str, got: Any, grads: list) ->
         what = (
             f"returns {type(got).__name__}, expected a tuple of {counted(len(grads), 'gradient')} for {name_of(node)}"
         )
-        return error(TypeError, f"{kind} {named(hook)}", what, fix, defined_at(hook))
+        return error(TypeError, f"{kind} {named(hook)}", what, fix, returned_at(hook))
     what = f"returns {counted(len(got), 'gradient')} for {name_of(node)}, expected {len(grads)}"
-    return error(RuntimeError, f"{kind} {named(hook)}", what, fix, defined_at(hook))
+    return error(RuntimeError, f"{kind} {named(hook)}", what, fix, returned_at(hook))
 
 
 @explains("a hook keeps the gradient's shape, dtype and device")
@@ -176,7 +176,7 @@ def wrong_gradient(hook: Callable, got: Any, g: Any, node: Any) -> Exception:
         what = f"has moved the gradient{whose} of shape {tuple(g.shape)} from {g.device} to {got.device}"
         fix = "return result.to(grad.device)"
     also = ", or return nothing to keep the gradient" if node is None else ""
-    return error(kind, f"hook {named(hook)}", what, fix + also, defined_at(hook))
+    return error(kind, f"hook {named(hook)}", what, fix + also, returned_at(hook))
 
 
 def same(f: Any, g: Any) -> bool:

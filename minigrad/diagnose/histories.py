@@ -14,7 +14,18 @@ from typing import Any, NamedTuple
 from ..core.engine import reachable
 from ..core.tensor import Tensor
 from ..places import Place, users_code
-from .cut_reasons import CHOSEN, COMPARED, FUNCTIONS, INTEGERS, METHODS, POSITIONS, WHOLE, WITH_POSITIONS
+from .cut_reasons import (
+    CHOSEN,
+    COMPARED,
+    DRAWN,
+    DRAWN_FROM,
+    FUNCTIONS,
+    INTEGERS,
+    METHODS,
+    POSITIONS,
+    WHOLE,
+    WITH_POSITIONS,
+)
 from .modules import is_module, table, used_parameters
 from .program_tree import (
     assignments,
@@ -80,6 +91,8 @@ class Scope:
         if isinstance(value, (list, tuple, dict)):
             held = list(value.values() if isinstance(value, dict) else value)[:16]
             return depth < DEEPEST and any(self.has_history(v, depth + 1) for v in held)
+        if hasattr(type(value), "rsample"):  # a distribution, whose parameters are attributes
+            return depth < DEEPEST and any(self.has_history(v, depth + 1) for v in vars(value).values())
         return isinstance(value, Tracked) or is_module(value) and any(map(self.has_history, used_parameters(value)))
 
     def end(self, node: ast.expr | ast.stmt, name: str, why: str, fix: str) -> End:
@@ -216,6 +229,8 @@ def ends_history(node: ast.AST, scope: Scope) -> tuple[str, tuple[str, str], lis
         return None
     name, given = called_name(node), [*node.args, *[k.value for k in node.keywords]]
     if isinstance(node.func, ast.Attribute) and not isinstance(resolved(node.func.value, scope), ModuleType):
+        if name == "sample" and (of := distribution(node.func.value, scope)) is not None:
+            return name, DRAWN_FROM if of.has_rsample else DRAWN, [node.func.value]
         if name in METHODS:
             return name, METHODS[name], [node.func.value]
         if name in ("to", "type") and any(isinstance(a, ast.Attribute) and a.attr in INTEGERS for a in given):
@@ -226,6 +241,15 @@ def ends_history(node: ast.AST, scope: Scope) -> tuple[str, tuple[str, str], lis
         condition = ends_history(given[0], scope)
         return name, CHOSEN, condition[2] if condition else given[:1]
     return None
+
+
+def distribution(node: ast.expr, scope: Scope) -> Any:
+    """Return the distribution that a variable holds, or the class of the one that a call or the variable's line makes."""
+    found = resolved(node.func if isinstance(node, ast.Call) else node, scope)
+    if found is None and isinstance(node, ast.Name):
+        made = [value for _, value in assignments(scope.tree, node.id, position(node)) if isinstance(value, ast.Call)]
+        found = resolved(made[0].func, scope) if len(made) == 1 else None
+    return found if hasattr(found if isinstance(found, type) else type(found), "rsample") else None
 
 
 def is_users(f: Any) -> bool:

@@ -10,6 +10,7 @@ from ..core.graph import history, name_of
 from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..places import noted
+from .made_lines import made_at
 from .report import explains
 from .retained_graphs import spent
 
@@ -42,7 +43,8 @@ def leaf_written(fn: Any, x: Tensor, root: Tensor) -> Exception:
         update = (
             f"make a new tensor, y = x.{name[:-1]}(), without the underscore or inplace=True"  # no update has this form
         )
-    return error(RuntimeError, name, f"{of_leaf(x, root)}, is being used in an in-place operation", update)
+    what = f"{of_leaf(x, root)}, is being used in an in-place operation"
+    return error(RuntimeError, name, what, update, notes=made_at(root))
 
 
 def of_leaf(x: Tensor, root: Tensor) -> str:
@@ -61,6 +63,7 @@ def fixed_view_written(fn: Any, x: Any) -> Exception:
         f"a view of shape {tuple(x.shape)} is being modified in place, but {x._view.fixed}, so gradients of its base "
         "would miss the change",
         "make the view outside, or clone() it first",
+        notes=made_at(x, "the view is made"),
     )
 
 
@@ -94,6 +97,7 @@ def expanded_tensor_written(fn: Any, x: Tensor) -> Exception:
         f"unsupported operation: several elements of the expanded tensor of shape {tuple(x.shape)} refer "
         "to a single memory location",
         "clone() the tensor before writing to it",
+        notes=made_at(x),
     )
 
 
@@ -103,10 +107,10 @@ def result_does_not_fit(fn: Any, x: Tensor, result: np.ndarray) -> Exception:
     if result.shape != x._a.shape:
         what = f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(result.shape)}"
         fix = "write x = x + ... instead of x += ...; its result may be larger"
-        return error(RuntimeError, name_of_write(fn), what, fix)
+        return error(RuntimeError, name_of_write(fn), what, fix, notes=made_at(x))
     what = f"result type {result.dtype} can't be cast to the desired output type {x._a.dtype}"
     fix = "convert the tensor first, x = x.float(), or write x = x + ... instead of x += ..."
-    return error(RuntimeError, name_of_write(fn), what, fix)
+    return error(RuntimeError, name_of_write(fn), what, fix, notes=made_at(x))
 
 
 @explains("tracked write")

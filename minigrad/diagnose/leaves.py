@@ -11,6 +11,7 @@ from ..core.tensor import Box, Tensor, levels
 from ..errors import MinigradRuntimeError, error, warn
 from ..events import events
 from ..places import callee, noted, user_frame
+from .made_lines import made_at
 from .report import explains
 
 READABLE = "use minigrad's operations instead, or compute it outside of the transform"
@@ -79,6 +80,7 @@ def of_result(t: Tensor, flag: bool) -> Exception:
         "requires_grad",
         f"you can only change requires_grad flags of leaf variables, and this is the result of {t.grad_fn}",
         "call .retain_grad() to get its .grad, or start a new graph with y.detach().requires_grad_()",
+        notes=made_at(t),
     )
 
 
@@ -90,6 +92,7 @@ def off(t: Tensor) -> Exception:
         "requires_grad_",
         f"you can only change requires_grad flags of leaf variables; this is the result of {operation_of(t.grad_fn)}",
         "use .detach() to get a tensor that is not tracked",
+        notes=made_at(t),
     )
 
 
@@ -101,6 +104,7 @@ def of_inference_tensor(t: Tensor) -> Exception:
         "requires_grad_",
         "setting requires_grad=True on an inference tensor outside inference_mode is not allowed",
         "clone() it first",
+        notes=made_at(t),
     )
 
 
@@ -183,5 +187,5 @@ def grad_of_non_leaf(t: Any) -> None:
         f"this tensor is not a leaf but the result of {operation_of(t.grad_fn)}, and backward does not fill its .grad",
         "read the .grad of the leaf, or call .retain_grad() on the result before backward. Update a parameter with "
         "`with minigrad.no_grad(): w -= lr * w.grad`, and make one from other tensors with (a / b).requires_grad_()",
-        notes=noted("the operation was", t.grad_fn._trace),
+        notes=noted("the operation was", t.grad_fn._trace) or made_at(t),
     )

@@ -13,12 +13,13 @@ from ..places import Place, noted, user_place
 from .debug import Notes
 from .wording import counted, row
 
-taken = Notes()  # state_dict -> its creation number, the line that took it
+taken = Notes()  # the first tensor of a state_dict -> its creation number, the line that took it
 
 
-def note_taken(state: Any) -> None:
-    """Remember when and where a state was taken."""
-    taken[state] = next_number(), user_place()
+def note_taken(state: Mapping) -> None:
+    """Remember when and where a state was taken, at one of its tensors: a copy of the dictionary has the same ones."""
+    if (first := next((t for t in state.values() if isinstance(t, Tensor)), None)) is not None:
+        taken[first] = next_number(), user_place()
 
 
 def fix_of_names(own: Iterable[str], state: Mapping) -> str:
@@ -45,7 +46,7 @@ def check_loaded(module: Any, own: Mapping, state: Mapping, tensors: Mapping[str
         what = f"strict=False loads nothing into {who}: none of the {counted(len(state), 'name')} is one of the model's; the "
         warn("nothing-loaded", "load_state_dict", f"{what}state has {first!r}, the model {other!r}", fix)
         return
-    number, place = taken.get(state) or (0, None)
+    number, place = next((note for t in tensors.values() if (note := taken.get(t)) is not None), (0, None))
     mine = [plain_tensor(own[k][2]) for k in tensors]
     # a load writes with copy_, also one into the tensors of the state, and is meant
     changed = [m for m in mine if m._ver is not None and m._ver.at > number and m._ver.writer != "copy_"]

@@ -18,11 +18,13 @@ from ..core.function import Function
 from ..core.graph import history
 from ..core.tensor import Tensor
 from ..errors import error
-from ..places import Place, defined_at, noted, raised_at, users_code, users_part
+from ..places import Place, defined_at, noted, raised_at, user_place, users_code, users_part
 from ..tensors.nested import tensors_in
 from .ctx import PROTOCOL, no_attribute, where
+from .cut_functions import calls_in
 from .leaves import Foreign
 from .missing_methods import misspelt
+from .program_tree import called_name
 from .report import explains
 from .wording import argument_names, counted, described
 
@@ -44,7 +46,9 @@ def explained(cls: type[Function], name: str, method: Any, args: tuple, e: Excep
     for explain in (a_missing_ctx, a_tuple, a_gradient_of_none, an_array, a_variable_without_value):
         if (found := explain(cls, name, args, e, place.code)) is not None:
             kind = NameError if type(e) is UnboundLocalError else type(e)
-            return error(kind, f"{cls.__name__}.{name}", *found, place)
+            notes = saving(cls) if "ctx.saved_tensors" in found[0] else []
+            notes += noted("it is applied", user_place()) if explain is an_array else []
+            return error(kind, f"{cls.__name__}.{name}", *found, place, notes)
     return None
 
 
@@ -194,6 +198,19 @@ def a_tuple(cls: type[Function], name: str, args: tuple, e: Any, code: str) -> t
     return None
 
 
+def saving(cls: type[Function]) -> list[str]:
+    """Return a note with the line that saves the tensors of a Function, if exactly one does."""
+    found = [
+        Place(file, call.lineno)
+        for call, file in calls_in(cls, "forward", "setup_context")
+        if called_name(call) in SAVES
+    ]
+    return noted("they are saved", found[0]) if len(found) == 1 else []
+
+
+SAVES = "save_for_backward", "save_for_forward"
+
+
 def an_array(cls: type[Function], name: str, args: tuple, e: Any, code: str) -> tuple | None:
     """Explain a method of tensors that is called on a NumPy array or a number."""
     if name != "forward" or type(e) is not AttributeError or isinstance(e.obj, Tensor) or not hasattr(Tensor, e.name):
@@ -303,6 +320,7 @@ def keyword_only(cls: type[Function], names: list) -> Exception:
         f"{cls.__name__}.apply",
         f"keyword-only arguments {', '.join(names)} cannot be tracked: backward returns gradients by position",
         f"let forward take them by position: def forward({', '.join(parameters)})",
+        notes=noted("it is defined", defined_at(cls.forward)),
     )
 
 
@@ -314,6 +332,10 @@ def backward_and_vjp(cls: type[Function]) -> Exception:
         cls.__name__,
         "implementing both 'backward' and 'vjp' for a custom Function is not allowed",
         "keep one of them: they are two names of the same method",
+        notes=[
+            *noted("backward is defined", defined_at(cls.backward)),
+            *noted("vjp is defined", defined_at(cls.vjp)),
+        ],
     )
 
 

@@ -105,6 +105,7 @@ def no_forward(module: Any) -> Exception:
         f'Module [{type(module).__name__}] is missing the required "forward" function'
         + (f"; did you misspell it as {near[0]}?" if near else ""),
         "define it in the class: def forward(self, input): ...",
+        notes=noted(f"{near[0]} is", defined_at(getattr(type(module), near[0]))) if near else (),
     )
 
 
@@ -128,7 +129,10 @@ def check_call(module: Any, args: tuple, kwargs: dict, e: TypeError) -> None:
 
 def not_initialised(module: Any, what: str) -> Exception:
     """Return the error for a module whose base __init__ was not called."""
-    return error(AttributeError, type(module).__name__, what, "call super().__init__() first in its __init__")
+    notes = noted("its __init__ is", defined_at(type(module).__init__))
+    return error(
+        AttributeError, type(module).__name__, what, "call super().__init__() first in its __init__", notes=notes
+    )
 
 
 def made_of(module: Any, t: Tensor, inputs: str, kind: type) -> Exception:

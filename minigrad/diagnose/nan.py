@@ -17,13 +17,14 @@ import numpy as np
 
 from ..arrays.dtypes import FLOATS
 from ..arrays.meta import has_numbers
-from ..core.engine import BackwardRun, running
+from ..core.engine import BackwardRun, reachable, running
 from ..core.graph import Leaf, name_of, operation_of, producer
 from ..core.saved import Saved, next_number, plain_tensor
 from ..core.tensor import Tensor
 from ..errors import are_suppressed, error, warn
 from ..events import Observer, events
 from ..places import Place, noted, user_place
+from .cut_lines import line_of_only_call
 from .debug import Notes
 
 
@@ -111,6 +112,8 @@ def hint(nodes: dict, gradients: Iterable[tuple], graph: Iterable) -> None:
         warn("nan-gradient", event.name, f"{what}; {reach}", event.fix, event.place)
     elif "nan" in nodes:
         name, what, place = blame(nodes, nodes["nan"])
+        leaf = next(iter(reachable([e for e in nodes.get("inf", nodes["nan"])._edges if e is not None])[1]), None)
+        place = place or line_of_only_call(name, leaf)
         warn("nan-gradient", name, f"{what}; {reach}", advice(name, place), place)
     made.clear()
 

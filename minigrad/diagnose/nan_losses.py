@@ -19,10 +19,12 @@ from ..core.graph import Leaf, operation_of, producer
 from ..core.saved import Saved, plain_tensor
 from ..core.tensor import Tensor
 from ..errors import error, warn
+from ..places import noted
 from .debug import anomaly, mode
 from .nan import FINDING, NaNEvent, advice, example_of, is_of, made, of_graph
 from .observer import switch
 from .report import explains, searches
+from .trained_models import alive
 
 DIVERGING = 1e6  # a leaf with such values explains an infinite loss
 DIVERGED = "an earlier step made it so: use a smaller learning rate, or clip gradients: nn.utils.clip_grad_norm_(parameters, 1)"
@@ -43,6 +45,7 @@ def hint_at_loss(t: Tensor) -> None:
     if event is None and node is None and kind == "nan":
         event = replayed(graph)
     made.clear()
+    notes: list[str] = []
     what = f"the loss{f' of shape {tuple(t.shape)}' if t.ndim else ''} is {word}"
     if event is not None:
         name, place, fix = event.name, event.place, event.fix
@@ -57,11 +60,12 @@ def hint_at_loss(t: Tensor) -> None:
         high = largest(leaf)
         values = "NaN among its values" if math.isnan(high) else f"values up to {high:.3g}"
         what = f"{what}: a leaf of shape {leaf._shape} has {values} before this computation"
+        notes = optimizer_of(leaf)
     else:
         name, place, fix = "backward", None, FINDING
     if kind == "nan" and anomaly.on and anomaly.nan:
         raise error(RuntimeError, name, what, fix, place)
-    warn("nan-loss" if kind == "nan" else "infinite-loss", name, what, fix, place)
+    warn("nan-loss" if kind == "nan" else "infinite-loss", name, what, fix, place, notes)
 
 
 def origin(edge: Any) -> Any:
@@ -82,6 +86,15 @@ def origin(edge: Any) -> Any:
         if node not in is_nan and len(node._edges) == 1 and there and node._fn.primitive:
             is_nan[node] = bool(np.isnan(node._fn.compute(plain_tensor(kept[0].tensor)._a)).any())
     return next((node for node in nodes if is_nan.get(node)), None)
+
+
+def optimizer_of(leaf: Leaf) -> list[str]:
+    """Return a note with the line that made the optimizer of a leaf, where its learning rate is."""
+    t = leaf._ref()
+    found = [o for o in list(alive) if any(p is t for group in o.param_groups for p in group["params"])]
+    return (
+        noted(f"its optimizer, {type(found[0]).__name__}, is made", found[0]._earlier.place) if len(found) == 1 else []
+    )
 
 
 def largest(leaf: Leaf) -> float:

@@ -18,7 +18,9 @@ from . import debug, source_lint, trained_models
 from .cut_lines import cleared_line, cut_line_at_step
 from .debug import Lent
 from .histories import End
+from .made_lines import made_at
 from .modules import is_module, modules_of, parameters_of, stored_at, table, used
+from .untracked import switched_off
 from .wording import row
 
 # ---------------------------------------------------------------------- its parameters
@@ -42,6 +44,7 @@ def listed(who: str, params: Any) -> tuple[list, Any]:
             who,
             "optimizer got an empty parameter list: the iterator is already used up",
             "keep the parameters in a list: parameters = list(model.parameters())",
+            notes=made_at(params),
         )
     model = module_of.get(params) if isinstance(params, Generator) else None
     if model is not None:
@@ -169,6 +172,7 @@ def warn_frozen(who: str, params: list) -> None:
             who,
             f"{which} grad, so this step does nothing",
             "set requires_grad=True on them, or call module.requires_grad_(True), before computing the loss",
+            notes=made_at(params[0]) if len(params) == 1 else switched_off(),
         )
 
 
@@ -198,7 +202,7 @@ class Earlier:
         self.made = trained_models.made(who, params, optimizer.defaults)
         trained_models.alive.add(optimizer)
         warn_not_registered(who, models, params)
-        trained_models.warn_shared_memory(who, params)
+        trained_models.warn_shared_memory(who, params, models)
         for model in models:
             trained_models.warn_results(who, model)
 

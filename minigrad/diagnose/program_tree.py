@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+import re
 import sys
 from collections.abc import Iterator
 from functools import lru_cache
@@ -15,6 +16,20 @@ SWITCHES = {"no_grad", "inference_mode"}
 LOOPS = (ast.For, ast.While)
 COLUMNS = 1e6  # more than a line has
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+class LinesLike:
+    """Tells if a file has a line that matches one of some patterns; the answer is kept while linecache keeps the lines."""
+
+    def __init__(self, *patterns: str | re.Pattern):
+        self.patterns, self.scanned = [re.compile(p) for p in patterns], {}  # file -> its lines, and the answer
+
+    def found_in(self, file: str) -> bool:
+        """Return True if a line of the file matches."""
+        lines = linecache.getlines(file)
+        if self.scanned.get(file, (None, False))[0] is not lines:
+            self.scanned[file] = lines, any([p.search(line) for line in lines for p in self.patterns])
+        return self.scanned[file][1]
 
 
 def body_of(code: CodeType, tree: ast.Module) -> ast.AST:
@@ -170,10 +185,15 @@ def called_name(call: ast.Call) -> str:
 
 
 def calls(name: str, node: ast.AST) -> bool:
-    """Return True if a node calls an operation: x.floor(), torch.floor(x), self.softmax(x), or x // y for floor_divide."""
+    """Return True if a node calls an operation: x.floor(), torch.floor(x), self.softmax(x), or an operator, x // y."""
     if isinstance(node, ast.BinOp):
-        return isinstance(node.op, ast.FloorDiv) and name == "floor_divide"
-    return isinstance(node, ast.Call) and called_name(node).lower().strip("_") in (name, name.replace("_", ""))
+        return OPERATORS.get(type(node.op)) == name
+    called = called_name(node).lower().strip("_") if isinstance(node, ast.Call) else None
+    return called is not None and ALIASES.get(called, called) in (name, name.replace("_", ""))
+
+
+ALIASES = {"clip": "clamp"}
+OPERATORS: dict[type[ast.operator], str] = {ast.FloorDiv: "floor_divide", ast.Pow: "pow", ast.Div: "div"}
 
 
 def names_in(nodes: Iterator[ast.AST]) -> list[str]:

@@ -122,7 +122,8 @@ def number_taken(x: Tensor) -> None:
         getattr(function, "__module__", "") != "math"
         or not hasattr(Tensor, name)
         or name.startswith("is")
-        or printed(node)
+        or (tree := parsed(frame.f_code.co_filename)) is None
+        or printed(node, tree)
     ):
         return
     words = ", ".join(map(ast.unparse, node.args))
@@ -134,9 +135,8 @@ def number_taken(x: Tensor) -> None:
     )
 
 
-def printed(node: ast.Call) -> bool:
-    """Return True if a call stands in a call of print or in a text."""
-    tree = parsed(user_frame().f_code.co_filename)  # type: ignore[union-attr]
-    calls = [one for one in ast.walk(tree) if isinstance(one, (ast.Call, ast.JoinedStr)) and one is not node]  # type: ignore[arg-type]
+def printed(node: ast.Call, tree: ast.Module) -> bool:
+    """Return True if a call of a program stands in a call of print or in a text."""
+    calls = [one for one in ast.walk(tree) if isinstance(one, (ast.Call, ast.JoinedStr)) and one is not node]
     shows = [one for one in calls if isinstance(one, ast.JoinedStr) or ast.unparse(one.func) == "print"]
     return any(node in ast.walk(one) for one in shows)

@@ -16,6 +16,7 @@ from ..core.graph import operation_of, producer
 from ..core.saved import Freed, next_number
 from ..errors import warn
 from ..places import Place, noted
+from .cut_lines import carried_line
 
 ROUNDS = 10  # warn after this many rounds of growth
 
@@ -77,7 +78,8 @@ def check_rounds(who: str, roots: Sequence, wanted: set | None, rounds: list) ->
     else:
         what += f", through the result of {operation_of(old[-1])}, of shape {old[-1]._meta[0][0]}"
         fix = "detach the state that each round passes to the next, h = h.detach(), and omit retain_graph=True"
-    warn("growing-graph", who, what, fix, notes=noted(f"{operation_of(old[-1])}: made", old[-1]._trace))
+    made = noted(f"{operation_of(old[-1])}: made", old[-1]._trace)
+    warn("growing-graph", who, what, fix, notes=[*made, *noted("each round adds to the graph", carried_line())])
 
 
 def spent(edge: Any) -> Any:

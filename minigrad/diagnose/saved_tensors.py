@@ -14,10 +14,13 @@ from ..core.context import Ctx, contains_identical
 from ..core.engine import reachable, running
 from ..core.graph import Leaf, name_of, producer
 from ..core.saved import plain_tensor, version
+from ..core.tensor import Tensor
 from ..errors import error
-from ..places import Place, noted
+from ..places import Place, noted, user_frame, variables
 from . import debug
 from .cut_lines import carried_line
+from .made_lines import made_at
+from .modules import is_module, modules_of, stored_at
 from .report import explains
 from .retained_graphs import last_round
 from .wording import argument_names
@@ -37,9 +40,11 @@ def modified(node: Any, saved: Any) -> Exception:
     )
     notes = [f"last written by {t._ver.writer} at {t._ver.place}"] if t._ver.writer else []
     place = running_place()
+    notes += alias_of(t)
     if node._seq < last_round(place):
         what += "; the operation belongs to an earlier round, before the last backward at this line"
         fix = f"{CARRIED}, and omit retain_graph=True"
+        notes += noted("each round computes a state from the last one", carried_line())
     elif type(saved.tensor._edge) is Leaf:
         fix = "modify it after backward, or compute the loss again after the change"
     elif t._ver.writer in ASSIGNED:
@@ -116,6 +121,7 @@ def freed(node: Any) -> Exception:
     if root == first.root and first.place == pending.place:
         what += ", at the same line: a loop differentiates the same result in each round"
         fix = "compute the result again inside the loop, or specify retain_graph=True to use one graph"
+        notes += made_at(pending.roots[0], "the result is computed")
     elif root == first.root:
         fix = "specify retain_graph=True in the first call, or run the forward pass again"
     elif root < first.at:
@@ -129,11 +135,33 @@ def freed(node: Any) -> Exception:
         what += f": new operations use an old result of {name_of(old)}, of shape {old._meta[0][0]}"
         if old is not node:
             notes += noted(f"{name_of(old)}: made", old._trace)
-        notes += noted("each round computes a state from the last one", carried_line())
+        notes += noted("each round computes a state from the last one", carried_line()) or kept_by_module(old)
         fix = (
             f"{CARRIED}; else compute that result again inside the loop, or specify retain_graph=True in the first call"
         )
     return error(RuntimeError, name_of(node), what, fix, pending.place, notes)
+
+
+def alias_of(t: Any) -> list[str]:
+    """Return a note with the line that made the variable through which the last write to a tensor's memory went."""
+    code = "" if t._ver.place is None else t._ver.place.code
+    held = {
+        name: v for name, v in variables(user_frame()).items() if type(v) is Tensor and v._layer is None and v is not t
+    }
+    named = [
+        (name, v) for name, v in held.items() if re.search(rf"\b{name}\b", code) and storage(v._a) is storage(t._a)
+    ]
+    return made_at(named[0][1], f"{named[0][0]} shares its memory: made") if len(named) == 1 else []
+
+
+def kept_by_module(node: Any) -> list[str]:
+    """Return a note with the line of the `__init__` that stores the result of a node as an attribute of a module."""
+    for value in variables(user_frame()).values():
+        for m in modules_of(value) if is_module(value) else ():
+            for name, t in vars(m).items():
+                if isinstance(t, Tensor) and t._edge is not None and producer(t._edge) is node:
+                    return noted(f"{type(m).__name__}.{name} is computed once", stored_at(m, name))
+    return []
 
 
 def running_place() -> Place | None:

@@ -7,26 +7,41 @@ Python accepts both, and they do nothing.  Lines that look like one are found by
 from __future__ import annotations
 
 import ast
+import inspect
 import linecache
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ..core.engine import reachable
 from ..core.tensor import Tensor
 from ..errors import warn
-from ..places import Place, parsed, user_frame, variables
-from .cut_lines import written_in_place
+from ..places import Place, noted, parsed, user_frame, user_place, users_code, variables
+from .cut_lines import running_line, written_in_place
 from .histories import Scope, resolved
 from .modules import is_module
-from .program_tree import body_of, called_name, position, reaches, statements, written
+from .program_tree import (
+    LinesLike,
+    blocks,
+    body_of,
+    called_name,
+    holds,
+    named_in,
+    position,
+    reaches,
+    statements,
+    written,
+)
 from .report import searches
+from .trained_models import warn_backward_of_module
 
 METHODS = "backward|step|zero_grad|zero_|eval|train|retain_grad|requires_grad_|detach_"
 NOT_CALLED = re.compile(rf"^\s*[A-Za-z_][\w.\[\]]*\.({METHODS})\s*(#.*)?$")
 COMPARED = re.compile(r"^\s*[A-Za-z_][\w.\[\]]*\.(requires_grad|grad|data|training) == ")
 LOOP_VARIABLE = re.compile(r"^\s*([A-Za-z_]\w*) = \1 [-+] .*\b\1\.grad\b")
-SLIPS = (NOT_CALLED, COMPARED, LOOP_VARIABLE)
-scanned: dict[str, tuple[list, bool]] = {}  # file -> its lines, and True if one looks like a slip
+BACKWARD = re.compile(r"^\s+def backward\(self\b")
+STEP = re.compile(r"^\s*([A-Za-z_]\w*)(?:\.data)?(?: [-+]= |\.(?:add|sub|addcmul|addcdiv)_\().*\b\1\.grad\b")
+SLIPS = LinesLike(NOT_CALLED, COMPARED, LOOP_VARIABLE, BACKWARD, STEP)
 
 
 @searches(False)
@@ -38,7 +53,7 @@ def check_source(*names: str) -> bool:
     if (frame := user_frame()) is None:
         return False
     file = frame.f_code.co_filename
-    if not suspicious(file) or (tree := parsed(file)) is None:
+    if not SLIPS.found_in(file) or (tree := parsed(file)) is None:
         return False
     scope = Scope(body_of(frame.f_code, tree), file, variables(frame))
     found = [s for s in not_called(scope) if not names or s.value.attr in names]
@@ -55,15 +70,10 @@ def check_source(*names: str) -> bool:
             f"update it in place: {written_in_place(name, s.value)}",
             Place(file, s.lineno),
         )
+    for value in () if names else scope.values.values():
+        if is_module(value):
+            warn_backward_of_module(value, "backward")
     return bool(found)
-
-
-def suspicious(file: str) -> bool:
-    """Return True if a line of a file looks like a slip; the answer is kept while linecache keeps the file's lines."""
-    lines = linecache.getlines(file)
-    if scanned.get(file, (None, False))[0] is not lines:
-        scanned[file] = lines, any([slip.match(line) for line in lines for slip in SLIPS])
-    return scanned[file][1]
 
 
 def not_called(scope: Scope) -> Iterator[Any]:
@@ -129,6 +139,81 @@ def updates_of_loop_variables(tree: ast.AST) -> Iterator[Any]:
                 and LOOP_VARIABLE.match(ast.unparse(s))
             ):
                 yield s
+
+
+# ---------------------------------------------------------------------- gradients that add up
+@searches()
+def check_loop(roots: Sequence) -> None:
+    """Warn about a leaf that each round of a loop updates with its gradient, which no line clears.
+
+    At its second backward the gradient of the first is still there.
+    """
+    if (
+        (frame := user_frame()) is None
+        or not SLIPS.found_in(frame.f_code.co_filename)
+        or (begun := running_line()) is None
+    ):
+        return
+    call, scope = begun
+    if (loop := innermost(scope.tree, call.lineno)) is None:
+        return
+    leaves = None
+    for s in updates_by_gradient(scope.tree, loop):
+        name = STEP.match(ast.unparse(s))[1]  # type: ignore[index]
+        t = scope.values.get(name)
+        if not isinstance(t, Tensor) or not isinstance(t._grad, Tensor) or not bool((t._grad != 0).any()):
+            continue
+        leaves = leaves or reachable(roots)[1]
+        if t._edge in leaves and not clears(parsed(scope.file) or scope.tree, scope):
+            warn(
+                "gradients-not-cleared",
+                name,
+                f"the update uses a gradient of shape {tuple(t.shape)} that the round before has left, and backward adds to "
+                "it: no line clears it",
+                f"clear it after the update: {name}.grad = None",
+                Place(scope.file, s.lineno),
+                noted("backward was called", user_place()),
+            )
+            return
+
+
+def innermost(tree: ast.AST, line: int) -> Any:
+    """Return the innermost loop of a scope around a line, or None."""
+    return next(
+        (s for s in reversed(statements(tree)) if isinstance(s, (ast.For, ast.While)) and holds([s], line)), None
+    )
+
+
+def updates_by_gradient(tree: ast.AST, loop: ast.For | ast.While) -> Iterator[ast.stmt]:
+    """Yield the statements that every round of a loop runs, and that write to a tensor in place with its own gradient."""
+    for s in statements(tree):
+        around = [outer for outer, _ in blocks(tree).get(s, ())]
+        inside = around[around.index(loop) + 1 :] if loop in around else [loop]
+        free = [
+            o
+            for o in inside
+            if not isinstance(o, (ast.With, ast.For)) and ".grad" not in ast.unparse(getattr(o, "test", o))
+        ]
+        if loop in around and not free and STEP.match(ast.unparse(s)):
+            yield s
+
+
+def clears(tree: ast.AST, scope: Scope) -> bool:
+    """Return True if a line may clear or change a gradient: it assigns or writes one, or gives it to the user's function."""
+    for n in ast.walk(tree):
+        if isinstance(n, ast.Attribute) and n.attr == "grad" and not isinstance(n.ctx, ast.Load):
+            return True
+        if isinstance(n, ast.Call) and called_name(n) in ("zero_grad", "setattr", "delattr", "clip_grad_norm_"):
+            return True
+        written = isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr.endswith("_")
+        if written and n.func.attr != "detach_" and "grad" in named_in(n.func.value):  # type: ignore[attr-defined]
+            return True
+        given = (
+            isinstance(n, ast.Call) and inspect.isfunction(f := resolved(n.func, scope)) and users_code(f) is not None
+        )
+        if given and any(isinstance(a, ast.Attribute) and a.attr == "grad" for a in n.args):  # type: ignore[attr-defined]
+            return True
+    return False
 
 
 # ---------------------------------------------------------------------- iterators

@@ -18,15 +18,16 @@ from ..core.engine import reachable
 from ..core.graph import Leaf
 from ..core.tensor import Tensor
 from ..errors import warn
-from ..places import Place, defined_at, noted, parsed, user_frame, user_place, users_code
+from ..places import Place, defined_at, noted, parsed, user_frame, user_place, users_code, variables
 from .cut_lines import cut_line_at_step, loss_before
 from .histories import Scope, resolved
 from .modules import is_module, modules_of, parameters_of, stored_at, switched
-from .program_tree import body_of, called_name, parts
+from .program_tree import body_of, called_name, parts, statements
 from .report import searches
 from .wording import counted, row
 
 alive: WeakSet = WeakSet()  # all optimizers
+told: WeakSet = WeakSet()  # classes of modules whose method backward a warning has named
 STATEFUL = {"betas", "rho", "alpha", "etas", "lr_decay"}  # settings of optimizers whose updates depend on earlier steps
 FRESH = 2  # optimizers in a row, made at one line and used for one step
 LAYERS = frozenset(
@@ -196,7 +197,7 @@ def inner_parameter(value: ast.expr) -> ast.Call | None:
 
 
 @searches()
-def warn_shared_memory(who: str, params: list) -> None:
+def warn_shared_memory(who: str, params: list, models: list) -> None:
     """Warn about two parameters that are the same memory: each has a gradient and a state, and a step writes to it twice."""
     seen: dict[tuple, Tensor] = {}
     for p in params:
@@ -210,8 +211,27 @@ def warn_shared_memory(who: str, params: list) -> None:
                 f"two of its parameters, of shape {tuple(p.shape)}, share their memory: nn.Parameter(weight) makes another "
                 "parameter of the same numbers, so each step updates them twice, with two gradients and two states",
                 "assign the parameter itself: decoder.weight = encoder.weight",
+                place := shared_at([first, p], models),
+                noted(f"{who} is made", user_place()) if place else (),
             )
             return
+
+
+def shared_at(params: list, models: list) -> Place | None:
+    """Return the line that assigns one of these parameters as nn.Parameter(...), in the running function or an `__init__`."""
+    frame, scopes = user_frame(), []
+    if frame is not None and (tree := parsed(frame.f_code.co_filename)) is not None:
+        scopes.append(Scope(body_of(frame.f_code, tree), frame.f_code.co_filename, variables(frame)))
+    for m in [m for model in models for m in modules_of(model)]:
+        code = users_code(type(m).__init__)
+        if code is not None and (tree := parsed(code.co_filename)) is not None:
+            scopes.append(Scope(body_of(code, tree), code.co_filename, {code.co_varnames[0]: m}))
+    for scope in scopes:
+        made = [s for s in statements(scope.tree) if isinstance(s, ast.Assign) and isinstance(s.value, ast.Call)]
+        for s in [s for s in made if called_name(s.value) == "Parameter"]:
+            if any(resolved(t, scope) is p for t in s.targets for p in params if isinstance(t, ast.Attribute)):
+                return Place(scope.file, s.lineno)
+    return None
 
 
 def is_lazy_or_empty(p: Tensor) -> bool:
@@ -244,10 +264,12 @@ def is_zero(t: Tensor) -> bool:
 
 
 @searches()
-def warn_backward_of_module(model: Any) -> None:
+def warn_backward_of_module(model: Any, when: str = "the step") -> None:
     """Warn about a method backward of a module, with a gradient as its argument, that the program never calls."""
     frame = user_frame()
     for kind in dict.fromkeys(map(type, modules_of(model))):
+        if kind in told:
+            continue
         method = inspect.getattr_static(kind, "backward", None)
         plain = getattr(method, "__func__", method)
         code = users_code(plain)
@@ -256,6 +278,7 @@ def warn_backward_of_module(model: Any) -> None:
         own = list(inspect.signature(plain).parameters.values())[not isinstance(method, staticmethod) :]
         takes = [p for p in own if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         if takes and (tree := parsed(code.co_filename)) is not None and not calls_with_gradient(tree):
+            told.add(kind)
             warn(
                 "backward-of-module",
                 f"{kind.__name__}.backward",
@@ -264,7 +287,7 @@ def warn_backward_of_module(model: Any) -> None:
                 "remove it; or put forward and backward into a Function, and call its apply in the module's forward: "
                 f"class {kind.__name__}Function(minigrad.autograd.Function)",
                 defined_at(plain),
-                noted("the step was called", user_place()),
+                noted(f"{when} was called", user_place()),
             )
             return
 

@@ -9,8 +9,9 @@ from ..core.frames import Layer
 from ..core.function import Function
 from ..core.tensor import Tensor
 from ..errors import error
-from ..places import PACKAGE, returned_at, user_place
+from ..places import PACKAGE, defined_at, noted, returned_at, user_place
 from .inplace_writes import name_of_write
+from .made_lines import made_at
 from .report import explains
 
 
@@ -24,6 +25,7 @@ def combined_form(cls: type[Function], layer: Layer) -> Exception:
         "would save tensors of another layer",
         "split its forward in two, and return every saved tensor that is not an input as an output:\n"
         + separate_form(cls),
+        notes=noted("its forward is", defined_at(cls.forward)),
     )
 
 
@@ -68,6 +70,7 @@ def one_tensor_written(fn: Any, x: Tensor, size: int) -> Exception:
         f"{tuple(x.shape)} {part}is the same for all examples, but would have to hold one value for each of {size} examples",
         "make it from an input, x.new_zeros(...) instead of zeros(...), or pass it as an argument with a batch "
         "dimension, and return the result; for batch norm set track_running_stats=False",
+        notes=made_at(x if x._base is None else x._base),
     )
 
 
@@ -115,6 +118,7 @@ def two_rules(cls: type[Function]) -> Exception:
         cls.__name__,
         "has both generate_vmap_rule=True and an overridden vmap staticmethod",
         "set generate_vmap_rule=False, or delete the vmap staticmethod",
+        notes=noted("the method is", defined_at(cls.vmap)),
     )
 
 
@@ -127,6 +131,7 @@ def no_rule(cls: type[Function], size: int) -> Exception:
         f"needs a vmap rule to run under vmap, here on {size} examples",
         "write `generate_vmap_rule = True` in the class if its methods use only minigrad operations; else override the "
         "vmap staticmethod: `def vmap(info, in_dims, *args)`, which returns output, out_dims",
+        notes=noted("its forward is", defined_at(cls.forward)),
     )
 
 

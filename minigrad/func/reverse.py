@@ -15,6 +15,7 @@ from ..core.graph import history
 from ..core.tensor import Box, Tensor, wrap
 from ..errors import error, warn
 from ..layers.grad import Grad
+from ..places import return_of
 from .tree import (
     check_function,
     described,
@@ -141,12 +142,12 @@ def both(who: str, func: Callable, argnums: int | tuple, has_aux: bool) -> Calla
             boxes = [layer.variable(a) for a in flat]
             result = call(func, args, kwargs, dict(zip(nums, rebuild(spec, boxes))))
             value, aux = split_aux(who, result) if has_aux else (result, None)
-            check_scalar(who, value)
+            check_scalar(who, value, func)
         low = layer.inner(value)
         one = wrap(kinds.one(low._a)) if low._layer is None else low.new_ones(())
         found = pull(layer, [value], [one], boxes, keep=False)
         if any([g is None for g in found]):
-            look_for_captured(who, low, [(n, a) for n in nums for a in flatten(args[n])[0]], found)
+            look_for_captured(who, func, low, [(n, a) for n in nums for a in flatten(args[n])[0]], found)
             look_for_cut(who, layer, found)
         gradients = rebuild(spec, [zeros(a) if g is None else g for g, a in zip(found, flat)])
         return unwrap(gradients, argnums), (low, tree_map(layer.inner, aux)) if has_aux else low
@@ -224,7 +225,7 @@ def unwrap(parts: tuple, argnums: Any) -> Any:
     return parts[0] if isinstance(argnums, int) else parts
 
 
-def look_for_captured(who: str, value: Tensor, given: list, found: list) -> None:
+def look_for_captured(who: str, func: Callable, value: Tensor, given: list, found: list) -> None:
     """Warn if the result depends on a tensor passed as an argument, but through a closure instead of the argument.
 
     `given` has the tensors with their arguments' numbers, `found` their gradients, None for an unused argument.
@@ -239,6 +240,7 @@ def look_for_captured(who: str, value: Tensor, given: list, found: list) -> None
                 f"the gradient for a tensor of shape {tuple(a.shape)} in argument {n} is zero: the function does not use this "
                 "argument, but the same tensor from outside",
                 "use the function's own parameter; with a module, functional_call(module, params, (x,)) instead of module(x)",
+                notes=return_of(func),
             )
             return
 
@@ -260,14 +262,15 @@ def look_for_cut(who: str, layer: Grad, found: list) -> None:
         )
 
 
-def check_scalar(who: str, value: Any) -> None:
-    """Check that the result for grad is a 0-d float tensor."""
+def check_scalar(who: str, value: Any, func: Callable) -> None:
+    """Check that the result of `func` for grad is a 0-d float tensor."""
     if not isinstance(value, Tensor):
         raise error(
             RuntimeError,
             who,
             f"expected the given function to return a tensor, got {described(value)}",
             "end it with `return loss`, a scalar tensor without .item(); with has_aux=True return (scalar, anything)",
+            notes=return_of(func),
         )
     if value.ndim:
         raise error(
@@ -275,6 +278,7 @@ def check_scalar(who: str, value: Any) -> None:
             who,
             f"expected the function to return a scalar tensor, got shape {tuple(value.shape)}",
             "reduce it, e.g. with .sum(), or use jacrev; hessian(f) gives second derivatives",
+            notes=return_of(func),
         )
     check_float(who, value)
 

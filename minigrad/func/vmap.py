@@ -13,6 +13,7 @@ from ..core.tensor import Box, Tensor
 from ..errors import error
 from ..layers.batch import Batch
 from ..ops.join import cat
+from ..places import return_of
 from .tree import check_function, counted, flatten, rebuild, structure_text
 
 RANDOMNESS = ("error", "different", "same")
@@ -220,6 +221,7 @@ def lower(layer: Batch, i: int, n: int, o: Any, d: Any, func: Callable) -> Any:
             if o is None
             else "pass None for an output that is the same for all examples: out_dims="
             f"{tuple([None if j == i else 0 for j in range(n)])!r}",
+            notes=return_of(func),
         )
     value, place = (o._value, o._extra) if mine else (o.expand((layer.size, *o.shape)), 0)
     if not -value.ndim <= d < value.ndim:

@@ -19,7 +19,7 @@ from ..core.tensor import Tensor, levels
 from ..diagnose.gradient_hooks import check_arguments
 from ..errors import error
 from ..events import events
-from ..places import defined_at
+from ..places import returned_at
 from ..tensors.hooks import Handle
 
 KINDS = {  # kinds of hooks, in calling order, with the arguments of each
@@ -254,7 +254,7 @@ class HookGates:
                 type(self.module).__name__,
                 f"a backward hook returned {len(given)} gradients, expected {len(grads)}",
                 f"return a tuple of {len(grads)}, with None for a missing gradient",
-                defined_at(hook),
+                returned_at(hook),
             )
         for i, (g, h) in enumerate(zip(grads, given)):
             if isinstance(g, Tensor) and isinstance(h, Tensor) and g.shape != h.shape:
@@ -263,7 +263,7 @@ class HookGates:
                     type(self.module).__name__,
                     f"a backward hook returned gradient {i} with shape {tuple(h.shape)}, expected {tuple(g.shape)}",
                     "return gradients of the module's inputs (grad_input), or None to keep them",
-                    defined_at(hook),
+                    returned_at(hook),
                 )
         return given
 

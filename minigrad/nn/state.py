@@ -76,7 +76,6 @@ class Stateful(Hooked):
         state: Any = OrderedDict() if destination is None else destination
         if destination is None:
             state._metadata = OrderedDict()
-            loaded_names.note_taken(state)
         version = {"version": self._version}
         if hasattr(state, "_metadata"):
             state._metadata[prefix[:-1]] = version
@@ -92,6 +91,8 @@ class Stateful(Hooked):
                 child.state_dict(destination=state, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
         for hook, _ in self._of("state"):
             hook(self, state, prefix, version)
+        if destination is None:
+            loaded_names.note_taken(state)
         return state
 
     def load_state_dict(

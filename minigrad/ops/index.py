@@ -392,6 +392,7 @@ def warn_fraction(x: Tensor, value: Any) -> None:
             "setitem",
             f"{what}: {int(lost.sum())} of {a.size} elements are not integers, and the tensor holds {x.dtype}",
             "use a tensor of floats: minigrad.zeros(n), x.float(), zeros_like(x, dtype=minigrad.float32)",
+            notes=events.origins({"tensor": x}) or (),
         )
 
 

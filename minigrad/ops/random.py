@@ -219,10 +219,11 @@ def zero_gradient(g: Tensor, shape: tuple) -> Tensor:
     return g.new_zeros(shape)
 
 
-zero_gradient.of_draw = True  # type: ignore[attr-defined]
+class Draw(Operation):
+    """Base class of the operations that draw random numbers; the gradients of their parameters are 0."""
 
 
-class Bernoulli(Operation):
+class Bernoulli(Draw):
     """1 where the noise is below the probability p, else 0."""
 
     dp = zero_gradient
@@ -240,7 +241,7 @@ class Bernoulli(Operation):
         return (noise < p).astype(p.dtype)
 
 
-class Normal(Operation):
+class Normal(Draw):
     """mean + std * noise; mean and std have no derivatives."""
 
     dmean = zero_gradient
@@ -263,7 +264,7 @@ class Normal(Operation):
         return Pointwise.vmap(info, in_dims, mean, std, noise)
 
 
-class Poisson(Operation):
+class Poisson(Draw):
     """Random counts of the given means."""
 
     drate = zero_gradient

@@ -20,6 +20,7 @@ from ..core.graph import operation_of
 from ..core.tensor import Tensor
 from ..diagnose import optimizers, trained_models
 from ..diagnose.loaded_names import no_optimizer_state
+from ..diagnose.made_lines import made_at
 from ..diagnose.untracked import switched_off
 from ..errors import error, warn
 from ..nn.module import clear_grad
@@ -150,6 +151,7 @@ class Optimizer:
                 who,
                 f"can't optimize a non-leaf Tensor: this one, of shape {tuple(p.shape)}, is the result of {operation_of(made)}",
                 "optimize the tensors that it is computed from, or make it a leaf: w = (a * b).detach().requires_grad_()",
+                notes=made_at(p),
             )
         if id(p) in present:
             raise error(

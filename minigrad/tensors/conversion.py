@@ -80,6 +80,7 @@ class Conversions:
                     if self.numel() == 1
                     else "mark a backward that computes in NumPy with @once_differentiable"
                 ),
+                notes=events.origins({"tensor": self}) or (),
             )
         if type(self._a) is not np.ndarray:
             if force:
@@ -268,6 +269,7 @@ class Conversions:
                 "only leaf tensors can be deep-copied: this one of shape "
                 f"{tuple(self.shape)} is the result of {operation_of(self.grad_fn)}",
                 "use x.detach().clone()",
+                notes=events.origins({"tensor": self}) or (),
             )
         if id(self) not in memo:
             events.read(self, "deepcopy")

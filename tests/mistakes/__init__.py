@@ -1,8 +1,9 @@
 """A collection of common mistakes in autograd code, each with its correct twin.
 
-Each module holds the mistakes of one theme, functions marked with `@mistake`.  The line with the mistake ends in `<-`, and
-the corrected lines stand beside the wrong ones (tests/marks.py); if most lines differ, the corrected program is the function
-`<name>_corrected`.  The tests (test_mistakes.py) run both, and docs/build/mistakes.py writes a page for each theme.
+Each module holds the mistakes of one theme, functions marked with `@mistake`.  The line that minigrad's report is about ends
+in `<-`; if the mistake was made at another line, that one ends in `<=`.  The corrected lines stand beside the wrong ones
+(tests/marks.py); if most lines differ, the corrected program is the function `<name>_corrected`.  The tests
+(test_mistakes.py) run both, and docs/build/mistakes.py writes a page for each theme.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..marks import NAMED, corrected, run_text
+from ..marks import MADE, NAMED, corrected, run_text
 
 COLLECTION: list[Mistake] = []
 
@@ -29,7 +30,8 @@ class Mistake:
 
     `says` is the type of the error, as PyTorch's `except` clauses would catch it, or the name of minigrad's warning.
     The message has to contain `operation`, all of `numbers` (shapes, dtypes, counts, names) and `remedy`, a part of the
-    fix.  `under` is the mode that detects it: "debug", "anomaly" or none.
+    fix.  `under` is the mode that detects it: "debug", "anomaly" or none.  `unlocated` is the reason why the message cannot
+    name the line of the mistake itself.
     """
 
     wrong: Callable[[], Any]
@@ -38,6 +40,7 @@ class Mistake:
     remedy: str
     says: Any
     under: str
+    unlocated: str
     name: str
     text: str
 
@@ -50,11 +53,21 @@ class Mistake:
         return self.name.replace("_", "-")
 
     def place(self) -> tuple[str, int]:
-        """Return the file and number of the line with the mistake."""
+        """Return the file and number of the line that the report is about."""
+        (place,) = self.marked(NAMED)
+        return place
+
+    def made(self) -> tuple[str, int]:
+        """Return the file and number of the line where the mistake was made."""
+        place, *more = self.marked(MADE) or self.marked(NAMED)
+        assert not more, f"{self.name} marks several lines with '<='"
+        return place
+
+    def marked(self, mark: str) -> list[tuple[str, int]]:
+        """Return the files and numbers of the lines with a mark."""
         lines, first = body(self.wrong)
-        marked = [i for i, line in enumerate(lines) if re.search(NAMED, line)]
-        assert len(marked) == 1, f"{self.name} marks {len(marked)} lines with '<-', not one"
-        return inspect.getsourcefile(self.wrong) or "", first + marked[0]
+        file = inspect.getsourcefile(self.wrong) or ""
+        return [(file, first + i) for i, line in enumerate(lines) if re.search(mark, line)]
 
     def corrected(self) -> Callable[[], Any]:
         """Return the corrected program."""
@@ -68,11 +81,11 @@ class Mistake:
 
 
 def mistake(
-    operation: str, *numbers: str, remedy: str, says: Any = RuntimeError, under: str = ""
+    operation: str, *numbers: str, remedy: str, says: Any = RuntimeError, under: str = "", unlocated: str = ""
 ) -> Callable[[Callable[[], Any]], Mistake]:
     """Add the program below to the collection; its docstring is the text."""
     return lambda wrong: Mistake(
-        wrong, operation, numbers, remedy, says, under, wrong.__name__, inspect.cleandoc(wrong.__doc__ or "")
+        wrong, operation, numbers, remedy, says, under, unlocated, wrong.__name__, inspect.cleandoc(wrong.__doc__ or "")
     )
 
 

@@ -258,7 +258,7 @@ def keyword_only():
     class Scale(torch.autograd.Function):
         @staticmethod
         # + def forward(ctx, x, factor):
-        def forward(ctx, x, *, factor):  # -
+        def forward(ctx, x, *, factor):  # - <=
             return x * factor
 
     return Scale.apply(torch.tensor([1.0, 2.0]), factor=2.0)  # <-

@@ -85,7 +85,13 @@ def compiled_append():
     # + return y
 
 
-@mistake("compile(doubled)", "Double", "is_traceable", remedy="remove that from Double")
+@mistake(
+    "compile(doubled)",
+    "Double",
+    "is_traceable",
+    remedy="remove that from Double",
+    unlocated="the class is found, but not the line of its attribute",
+)
 def compiled_function():
     """A function compiled with fullgraph=True calls a custom Function that is not traceable.
 
@@ -94,7 +100,7 @@ def compiled_function():
     """
 
     class Double(torch.autograd.Function):
-        is_traceable = False  # -
+        is_traceable = False  # - <=
 
         @staticmethod
         def forward(ctx, x):
@@ -107,7 +113,12 @@ def compiled_function():
     return doubled(torch.ones(3))
 
 
-@mistake("compile(split)", "set", remedy="return tensors")
+@mistake(
+    "compile(split)",
+    "set",
+    remedy="return tensors",
+    unlocated="the capture has the value, but not the line of the return",
+)
 def compiled_result():
     """A function compiled with fullgraph=True returns an object of your own class.
 
@@ -116,7 +127,7 @@ def compiled_result():
 
     @torch.compile(fullgraph=True)
     def split(x):
-        return {x.sum(), x.prod()}  # -
+        return {x.sum(), x.prod()}  # - <=
         # + return x.sum(), x.prod()
 
     return split(torch.ones(3))  # <-
@@ -141,7 +152,14 @@ def compiled_with_a_print():
     # + return y
 
 
-@mistake("compile(step)", "9 times", "9 values", remedy="rounds decides what is computed", says="compile-often")
+@mistake(
+    "compile(step)",
+    "9 times",
+    "9 values",
+    remedy="rounds decides what is computed",
+    says="compile-often",
+    unlocated="any line may have changed the variable",
+)
 def compiled_for_each_number():
     """A compiled step repeats an operation n times, where n is an outside variable that changes at each call.
 
@@ -152,7 +170,7 @@ def compiled_for_each_number():
 
     @torch.compile
     def step(x):
-        for _ in range(rounds):  # -
+        for _ in range(rounds):  # - <=
             x = 2 * x  # -
         return x  # -
         # + return 2.0**rounds * x

@@ -127,7 +127,7 @@ def batch_sizes_differ():
 
     Often one batch was cut short, or the images were flattened into one.
     """
-    logits, target = torch.zeros(4, 3), torch.zeros(5, dtype=torch.int64)  # -
+    logits, target = torch.zeros(4, 3), torch.zeros(5, dtype=torch.int64)  # - <=
     # + logits, target = torch.zeros(4, 3), torch.zeros(4, dtype=torch.int64)
     return F.cross_entropy(logits, target)  # <-
 
@@ -138,7 +138,7 @@ def double_meets_float():
 
     Matrix products do not convert dtypes.
     """
-    x = torch.from_numpy(np.ones((4, 3)))  # -
+    x = torch.from_numpy(np.ones((4, 3)))  # - <=
     # + x = torch.from_numpy(np.ones((4, 3))).float()
     return nn.Linear(3, 1)(x)  # <-
 
@@ -193,7 +193,7 @@ def results_into_integers():
     `zeros_like` of integers makes a tensor of integers, in which every result loses its fraction.
     """
     counts = torch.tensor([1, 2, 4])
-    shares = torch.zeros_like(counts)  # -
+    shares = torch.zeros_like(counts)  # - <=
     # + shares = torch.zeros_like(counts, dtype=torch.float32)
     for i in range(1, 2):
         shares[i] = counts[i] / counts.sum()  # <-
@@ -206,7 +206,7 @@ def integer_buffer():
 
     The sum of the buffer and a fraction cannot be an integer.
     """
-    seen = torch.tensor(0)  # -
+    seen = torch.tensor(0)  # - <=
     # + seen = torch.tensor(0.0)
     seen += torch.tensor(0.1)  # <-
 

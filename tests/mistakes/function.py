@@ -140,7 +140,7 @@ def backward_and_vjp():
             return x * 2
 
         @staticmethod
-        def backward(ctx, g):  # -
+        def backward(ctx, g):  # - <=
             return g * 2  # -
 
         @staticmethod  # -

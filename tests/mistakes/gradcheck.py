@@ -36,7 +36,7 @@ def overlapping_input():
 
     Its elements share memory: changing one of them changes all.
     """
-    x = torch.ones(1, dtype=float64).expand(3).requires_grad_()  # -
+    x = torch.ones(1, dtype=float64).expand(3).requires_grad_()  # - <=
     # + x = torch.ones(1, dtype=float64).expand(3).clone().requires_grad_()
     gradcheck(torch.sin, x)  # <-
 
@@ -117,14 +117,21 @@ def gradient_missing():
     gradcheck(Product.apply, (x, x.detach().clone().requires_grad_()))
 
 
-@mistake("gradcheck", "input element [1]", "numerical 0.5", "analytical 0", remedy="kink")
+@mistake(
+    "gradcheck",
+    "input element [1]",
+    "numerical 0.5",
+    "analytical 0",
+    remedy="kink",
+    unlocated="the slopes differ at a number that the function allows",
+)
 def kink():
     """gradcheck at a kink.
 
     The absolute value has no derivative at 0: the central difference averages both sides to 0, and the value that backward
     returns is a convention.
     """
-    x = torch.tensor([-1.0, 0.0, 2.0], dtype=float64, requires_grad=True)  # -
+    x = torch.tensor([-1.0, 0.0, 2.0], dtype=float64, requires_grad=True)  # - <=
     # + x = torch.tensor([-1.0, 0.5, 2.0], dtype=float64, requires_grad=True)
     gradcheck(torch.relu, x)  # <-
 
@@ -265,7 +272,9 @@ def transposed():
     gradcheck(Apply.apply, (torch.ones(2, dtype=float64, requires_grad=True), matrix))
 
 
-@mistake("gradcheck", "input 0", remedy="detach()")
+@mistake(
+    "gradcheck", "input 0", remedy="detach()", unlocated="the check compares numbers, and does not read the Function"
+)
 def wrong_second_derivative():
     """The gradient is right, but its derivative is not.
 
@@ -282,7 +291,7 @@ def wrong_second_derivative():
         @staticmethod
         def backward(ctx, g):
             (x,) = ctx.saved_tensors
-            return g * 3 * x.detach() ** 2  # -
+            return g * 3 * x.detach() ** 2  # - <=
             # + return g * 3 * x**2
 
     gradgradcheck(Cube.apply, torch.ones(2, dtype=float64, requires_grad=True))  # <-

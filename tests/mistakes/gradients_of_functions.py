@@ -185,7 +185,7 @@ def array_into_a_function():
             (y,) = ctx.saved_tensors
             return g * y
 
-    Exp.apply(np.ones(3))  # -
+    Exp.apply(np.ones(3))  # - <=
     # + Exp.apply(torch.tensor(np.ones(3)))
 
 

@@ -28,7 +28,7 @@ def grad_then_backward():
     """
     x = torch.tensor(2.0, requires_grad=True)
     loss = x**3
-    torch.autograd.grad(loss, x)  # -
+    torch.autograd.grad(loss, x)  # - <=
     # + torch.autograd.grad(loss, x, retain_graph=True)
     loss.backward()  # <-
 
@@ -40,7 +40,7 @@ def forward_outside_the_loop():
     Each round needs its own loss, computed with the current parameters.
     """
     w = torch.tensor(2.0, requires_grad=True)
-    loss = w * w  # -
+    loss = w * w  # - <=
     for _ in range(2):
         # + loss = w * w
         loss.backward()  # <-
@@ -71,7 +71,7 @@ def computed_in_init():
         def __init__(self):
             super().__init__()
             self.log = torch.nn.Parameter(torch.zeros(2))
-            self.scale = self.log.exp()  # -
+            self.scale = self.log.exp()  # - <=
 
         def forward(self, x):
             return self.scale * x  # -
@@ -105,7 +105,7 @@ def fake_not_detached():
     generator = torch.ones(2, requires_grad=True)
     discriminator = torch.ones(2, requires_grad=True)
     fake = generator.tanh()
-    (discriminator * fake).sum().backward()  # -
+    (discriminator * fake).sum().backward()  # - <=
     # + (discriminator * fake.detach()).sum().backward()
     (1 - discriminator * fake).sum().backward()  # <-
 

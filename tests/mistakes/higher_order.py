@@ -17,7 +17,7 @@ def create_graph_forgotten():
     `grad` returns plain numbers; with `create_graph=True` it records the computation of the gradient.
     """
     x = torch.tensor(2.0, requires_grad=True)
-    (slope,) = torch.autograd.grad(x**3, x)  # -
+    (slope,) = torch.autograd.grad(x**3, x)  # - <=
     # + (slope,) = torch.autograd.grad(x**3, x, create_graph=True)
     return torch.autograd.grad(slope, x)  # <-
 
@@ -29,7 +29,7 @@ def grad_of_grad_attribute():
     `backward` fills `.grad` with plain numbers, unless you pass `create_graph=True`.
     """
     x = torch.ones(2, requires_grad=True)
-    (x**3).sum().backward()  # -
+    (x**3).sum().backward()  # - <=
     x.grad.sum().backward()  # - <-
     # + (slope,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
     # + slope.sum().backward()
@@ -50,7 +50,7 @@ def once_differentiable_twice():
             return y
 
         @staticmethod
-        @once_differentiable  # -
+        @once_differentiable  # - <=
         def backward(ctx, g):
             (y,) = ctx.saved_tensors
             return g * y
@@ -77,7 +77,7 @@ def once_differentiable_in_func():
             ctx.save_for_backward(*inputs)
 
         @staticmethod
-        @once_differentiable  # -
+        @once_differentiable  # - <=
         def backward(ctx, g):
             (x,) = ctx.saved_tensors
             return 2 * x * g

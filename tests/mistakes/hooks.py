@@ -92,8 +92,8 @@ def hook_returns_a_tuple():
     A tensor has one gradient, and its hook returns one tensor.
     """
 
-    def clipped(grad):  # <-
-        return (grad.clamp(-1, 1),)  # -
+    def clipped(grad):
+        return (grad.clamp(-1, 1),)  # - <-
         # + return grad.clamp(-1, 1)
 
     x = torch.ones(2, requires_grad=True)

@@ -132,7 +132,7 @@ def captured_parameters():
     x = torch.ones(3, 2)
 
     def loss(params):
-        return (model(x) ** 2).sum()  # -
+        return (model(x) ** 2).sum()  # - <=
         # + return (functional_call(model, params, (x,)) ** 2).sum()
 
     return grad(loss)(dict(model.named_parameters()))  # <-
@@ -155,13 +155,13 @@ def numpy_inside_grad_corrected():
     return grad(lambda x: (x**2).sum())(torch.ones(3))
 
 
-@mistake("stack_module_state", "training", remedy="model.train()")
+@mistake("stack_module_state", "training", remedy="model.train()", unlocated="a list holds the models")
 def state_in_the_wrong_mode():
     """Models in training and in evaluation mode are stacked.
 
     One forward runs for all of them, in one mode.
     """
-    models = [torch.nn.Linear(2, 1).train(), torch.nn.Linear(2, 1).eval()]  # -
+    models = [torch.nn.Linear(2, 1).train(), torch.nn.Linear(2, 1).eval()]  # - <=
     # + models = [torch.nn.Linear(2, 1).eval(), torch.nn.Linear(2, 1).eval()]
     return stack_module_state(models)  # <-
 

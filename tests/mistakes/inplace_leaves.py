@@ -25,7 +25,7 @@ def loss_that_starts_as_a_leaf():
     A leaf is an end of the graph, so it cannot become the result of an addition.
     """
     w = torch.tensor([1.0, 2.0], requires_grad=True)
-    loss = torch.tensor(0.0, requires_grad=True)  # -
+    loss = torch.tensor(0.0, requires_grad=True)  # - <=
     # + loss = torch.tensor(0.0)
     for i in range(2):
         loss += w[i] ** 2  # <-

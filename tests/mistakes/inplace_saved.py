@@ -86,7 +86,7 @@ def detached_alias():
     """
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     y = x.tanh()
-    shown = y.detach()  # -
+    shown = y.detach()  # - <=
     # + shown = y.detach().clone()
     shown.zero_()  # <-
     y.sum().backward()
@@ -100,7 +100,7 @@ def row_of_a_saved_tensor():
     """
     x = torch.ones(2, 2, requires_grad=True)
     y = x.exp()
-    first = y[0]  # -
+    first = y[0]  # - <=
     # + first = y[0].clone()
     first.zero_()  # <-
     y.sum().backward()

@@ -12,7 +12,7 @@ def write_to_expanded():
     All its rows share one memory, so there is only one row to write to.
     """
     bias = torch.zeros(2)
-    rows = bias.expand(3, 2)  # -
+    rows = bias.expand(3, 2)  # - <=
     # + rows = bias.expand(3, 2).clone()
     rows += 1  # <-
 
@@ -35,7 +35,7 @@ def fractions_into_integers():
 
     An integer tensor cannot hold decimals.
     """
-    count = torch.tensor([1, 2])  # -
+    count = torch.tensor([1, 2])  # - <=
     # + count = torch.tensor([1, 2]).float()
     count += 0.5  # <-
 
@@ -49,7 +49,7 @@ def write_to_a_view_made_under_no_grad():
     w = torch.tensor(3.0, requires_grad=True)
     states = torch.ones(2, 2)
     with torch.no_grad():  # -
-        first = states[0]  # -
+        first = states[0]  # - <=
     # + first = states[0]
     first.mul_(w)  # <-
     # + states.sum().backward()

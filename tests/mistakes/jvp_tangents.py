@@ -138,7 +138,7 @@ def saved_for_the_wrong_mode():
         @staticmethod
         def forward(ctx, x):
             # + ctx.save_for_backward(x)
-            ctx.save_for_forward(x)
+            ctx.save_for_forward(x)  # <=
             return x * x
 
         @staticmethod

@@ -42,7 +42,7 @@ def update_makes_result():
     for _ in range(2):
         ((w - 3.0) ** 2).backward()
         if w.grad is not None:  # - <-
-            w = w - 0.1 * w.grad  # -
+            w = w - 0.1 * w.grad  # - <=
         # + with torch.no_grad():
         # +     w -= 0.1 * w.grad
         # + w.grad = None
@@ -55,7 +55,7 @@ def scaled_parameter():
     The leaf is the unscaled tensor, which no variable holds any more. What remains is the result of a division, which gets
     no `.grad`. Scale first, then call `requires_grad_()`.
     """
-    w = torch.ones(4, 3, requires_grad=True) / 2  # -
+    w = torch.ones(4, 3, requires_grad=True) / 2  # - <=
     # + w = (torch.ones(4, 3) / 2).requires_grad_()
     w.sum().backward()
     return w.grad  # <-
@@ -104,7 +104,7 @@ def nothing_requires_grad():
 
     Then no operation is recorded, and there is nothing to differentiate.
     """
-    w = torch.tensor([1.0, 2.0])  # -
+    w = torch.tensor([1.0, 2.0])  # - <=
     # + w = torch.tensor([1.0, 2.0], requires_grad=True)
     loss = (w * w).sum()
     loss.backward()  # <-
@@ -251,7 +251,7 @@ def inputs_without_grad():
 
     Only operations on tensors that require grad are recorded.
     """
-    w, x = torch.ones(3, requires_grad=True), torch.ones(3)  # -
+    w, x = torch.ones(3, requires_grad=True), torch.ones(3)  # - <=
     # + w, x = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
     torch.autograd.grad((w * x).sum(), (w, x))  # <-
 

@@ -144,8 +144,8 @@ def hook_returns_the_wrong_gradient():
     Its result replaces the gradients of the inputs.
     """
 
-    def doubled(module, grad_input, grad_output):  # <-
-        return grad_output[0] * 2  # -
+    def doubled(module, grad_input, grad_output):
+        return grad_output[0] * 2  # - <-
         # + return (grad_input[0] * 2,)
 
     layer, x = nn.Linear(3, 1), torch.ones(2, 3, requires_grad=True)

@@ -82,9 +82,9 @@ def targets_of_pixels():
     """
     pixels = torch.tensor([[0.0, 255.0, 128.0]])
     decoder, criterion = nn.Linear(2, 3), nn.BCEWithLogitsLoss()
-    loss = criterion(decoder(torch.ones(1, 2)), pixels)  # -
+    loss = criterion(decoder(torch.ones(1, 2)), pixels)  # - <-
     # + loss = criterion(decoder(torch.ones(1, 2)), pixels / 255)
-    loss.backward()  # <-
+    loss.backward()
 
 
 @mistake("nll_loss", "values up to 2", remedy="cross_entropy(logits, target)", says="scores-as-logarithms")

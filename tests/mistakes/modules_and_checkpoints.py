@@ -29,7 +29,7 @@ def super_init_forgotten_without_parts():
     """
 
     class Scale(nn.Module):
-        def __init__(self, factor):
+        def __init__(self, factor):  # <=
             # + super().__init__()
             self.factor = factor
 
@@ -48,7 +48,7 @@ def forward_misspelt():
 
     class Net(nn.Module):
         # + def forward(self, x):
-        def foward(self, x):  # -
+        def foward(self, x):  # - <=
             return x * 2
 
     Net()(torch.ones(2))  # <-

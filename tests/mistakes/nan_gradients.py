@@ -12,9 +12,9 @@ def root_of_zero():
     On the way back the infinity meets a 0, and `0 * inf` is NaN, which then spreads to all parameters.
     """
     x = torch.tensor([0.0, 1.0], requires_grad=True)
-    distance = (x * x).sqrt()  # -
+    distance = (x * x).sqrt()  # - <-
     # + distance = (x * x + 1e-12).sqrt()
-    distance.sum().backward()  # <-
+    distance.sum().backward()
 
 
 @mistake("sqrt", "1 of 2 elements", "(2,)", remedy="1e-12", under="anomaly")

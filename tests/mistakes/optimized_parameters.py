@@ -20,7 +20,7 @@ def step_after_clearing():
     # +     schedule.step()
     # + optimizer.zero_grad()
     model(torch.ones(4, 3)).mean().backward()
-    optimizer.zero_grad()  # -
+    optimizer.zero_grad()  # - <=
     optimizer.step()  # <-
 
 
@@ -132,7 +132,7 @@ def parameters_in_list():
     class Net(nn.Module):
         def __init__(self):
             super().__init__()
-            self.weights = [nn.Parameter(torch.ones(3)), nn.Parameter(torch.ones(3))]  # -
+            self.weights = [nn.Parameter(torch.ones(3)), nn.Parameter(torch.ones(3))]  # - <=
             # + self.weights = nn.ParameterList([nn.Parameter(torch.ones(3)), nn.Parameter(torch.ones(3))])
 
     torch.optim.SGD(Net().parameters(), lr=0.1)  # <-
@@ -144,7 +144,7 @@ def used_up_parameters():
 
     `parameters()` returns an iterator, which yields each parameter once and is then empty.
     """
-    parameters = nn.Linear(3, 1).parameters()  # -
+    parameters = nn.Linear(3, 1).parameters()  # - <=
     # + parameters = list(nn.Linear(3, 1).parameters())
     sum(p.numel() for p in parameters)
     torch.optim.SGD(parameters, lr=0.1)  # <-
@@ -189,7 +189,7 @@ def optimizer_of_result():
 
     Scaling a tensor that requires grad returns a result, which gets no `.grad`. Scale first, then call `requires_grad_()`.
     """
-    w = torch.ones(3, requires_grad=True) * 0.1  # -
+    w = torch.ones(3, requires_grad=True) * 0.1  # - <=
     # + w = (torch.ones(3) * 0.1).requires_grad_()
     torch.optim.SGD([w], lr=0.1)  # <-
 

@@ -257,6 +257,7 @@ def none_not_materialized():
     remedy="ctx.needs_input_grad[0]",
     says="none-for-needed",
     under="debug",
+    unlocated="two lines have the two exchanged tests",
 )
 def none_for_needed():
     """backward returns None for an argument whose gradient is needed.
@@ -273,7 +274,7 @@ def none_for_needed():
         @staticmethod
         def backward(ctx, g):
             x, y = ctx.saved_tensors
-            gx = g * y if ctx.needs_input_grad[1] else None  # -
+            gx = g * y if ctx.needs_input_grad[1] else None  # - <=
             gy = g * x if ctx.needs_input_grad[0] else None  # -
             # + gx = g * y if ctx.needs_input_grad[0] else None
             # + gy = g * x if ctx.needs_input_grad[1] else None

@@ -203,7 +203,7 @@ def saved_not_unpacked():
 
         @staticmethod
         def backward(ctx, g):
-            x = ctx.saved_tensors  # -
+            x = ctx.saved_tensors  # - <=
             return g * x * 2  # - <-
             # + (x,) = ctx.saved_tensors
             # + return 2 * x * g
@@ -223,7 +223,7 @@ def saved_count():
     class Product(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x, y):
-            ctx.save_for_backward(x)  # -
+            ctx.save_for_backward(x)  # - <=
             # + ctx.save_for_backward(x, y)
             return x * y
 

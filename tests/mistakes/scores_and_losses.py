@@ -14,7 +14,7 @@ def loss_not_scalar():
     It starts from one number. For several, it would need a weight for each.
     """
     model = nn.Linear(3, 1)
-    loss = model(torch.ones(4, 3)) ** 2  # -
+    loss = model(torch.ones(4, 3)) ** 2  # - <=
     # + loss = (model(torch.ones(4, 3)) ** 2).mean()
     loss.backward()  # <-
 

@@ -135,7 +135,7 @@ def transform_without_setup():
     class Square(torch.autograd.Function):
         @staticmethod
         # + def forward(x):
-        def forward(ctx, x):  # -
+        def forward(ctx, x):  # - <=
             ctx.save_for_backward(x)  # -
             return x * x
 

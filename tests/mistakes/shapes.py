@@ -20,13 +20,15 @@ def forgotten_flatten():
     # + return nn.Linear(784, 10)(images.flatten(1))
 
 
-@mistake("linear", "(4, 32)", "(10, 64)", remedy="in_features=32")
+@mistake(
+    "linear", "(4, 32)", "(10, 64)", remedy="in_features=32", unlocated="a layer does not know the line that made it"
+)
 def wrong_in_features():
     """A layer's in_features differs from the output size of the layer before it.
 
     The number of inputs of a layer has to match the number of outputs of the previous layer.
     """
-    model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(64, 10))  # -
+    model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(64, 10))  # - <=
     # + model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 10))
     return model(torch.rand(4, 8))  # <-
 
@@ -86,7 +88,7 @@ def flattened_the_batch():
     detects it: there are more rows than targets.
     """
     features, target = torch.rand(4, 20), torch.tensor([0, 1, 2, 0])
-    logits = nn.Linear(10, 3)(features.reshape(-1, 10))  # -
+    logits = nn.Linear(10, 3)(features.reshape(-1, 10))  # - <=
     # + logits = nn.Linear(20, 3)(features.reshape(4, -1))
     return nn.functional.cross_entropy(logits, target)  # <-
 
@@ -200,7 +202,7 @@ def function_without_return():
     Without `return` a function returns None, which the next operation cannot use.
     """
 
-    def model(x):
+    def model(x):  # <=
         x * 2  # -
         # + return x * 2
 
@@ -236,7 +238,7 @@ def indices_of_floats():
 
     An index is an integer, and arithmetic with division returns floats.
     """
-    x, middle = torch.rand(9), torch.tensor([9, 5]) / 2  # -
+    x, middle = torch.rand(9), torch.tensor([9, 5]) / 2  # - <=
     # + x, middle = torch.rand(9), torch.tensor([9, 5]) // 2
     return x[middle]  # <-
 
@@ -300,7 +302,7 @@ def result_of_another_shape():
 
     It gets new memory, and tensors that shared its old memory do not see the result.
     """
-    out = torch.zeros(2)  # -
+    out = torch.zeros(2)  # - <=
     # + out = torch.zeros(3)
     return torch.add(torch.ones(3), torch.ones(3), out=out)  # <-
 

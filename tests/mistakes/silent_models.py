@@ -36,7 +36,7 @@ def tied_weight_is_a_new_parameter():
     Each of the two has a gradient and a state, and each step writes to the same numbers twice.
     """
     encoder, decoder = nn.Embedding(5, 3), nn.Linear(3, 5, bias=False)
-    decoder.weight = nn.Parameter(encoder.weight)  # -
+    decoder.weight = nn.Parameter(encoder.weight)  # - <=
     # + decoder.weight = encoder.weight
     # + heads = torch.ones(2, 3)
     # + parts = [nn.Parameter(heads[0]), nn.Parameter(heads[1])]  # different parts of one memory
@@ -45,7 +45,13 @@ def tied_weight_is_a_new_parameter():
     torch.optim.SGD(model.parameters(), lr=0.1)  # <-
 
 
-@mistake("SGD", "(8, 3) and (1, 8)", remedy="random weights", says="all-weights-zero")
+@mistake(
+    "SGD",
+    "(8, 3) and (1, 8)",
+    remedy="random weights",
+    says="all-weights-zero",
+    unlocated="the step has written to the weights since",
+)
 def all_weights_zero():
     """All weights begin at zero.
 
@@ -53,7 +59,7 @@ def all_weights_zero():
     """
     net = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
     for p in net.parameters():  # -
-        nn.init.zeros_(p)  # -
+        nn.init.zeros_(p)  # - <=
     # + nn.init.zeros_(net[2].weight)  # one of them may be zero
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     (net(X) - 1).pow(2).mean().backward()

@@ -16,7 +16,7 @@ def hidden_state_not_detached():
     w = torch.ones(3, requires_grad=True)
     h = torch.zeros(3)
     for _ in range(2):
-        h = torch.tanh(w * h + 1)  # -
+        h = torch.tanh(w * h + 1)  # - <=
         # + h = torch.tanh(w * h.detach() + 1)
         loss = h.sum()
         loss.backward()  # <-
@@ -31,7 +31,7 @@ def hidden_state_of_an_lstm():
     lstm = torch.nn.LSTM(2, 3)
     state = None
     for _ in range(2):
-        out, state = lstm(torch.ones(4, 1, 2), state)
+        out, state = lstm(torch.ones(4, 1, 2), state)  # <=
         out.sum().backward()  # <-
         # + state = tuple(s.detach() for s in state)
 
@@ -64,7 +64,7 @@ def growing_state_retained():
     w = torch.ones(3, requires_grad=True)
     h = torch.zeros(3)
     for _ in range(20):
-        h = torch.tanh(w * h + 1)
+        h = torch.tanh(w * h + 1)  # <=
         h.sum().backward(retain_graph=True)  # <-
 
 
@@ -108,7 +108,7 @@ def step_with_a_retained_state():
     optimizer = torch.optim.SGD([w], lr=0.1)
     h = torch.ones(3)
     for _ in range(3):
-        h = torch.tanh(w * h)  # -
+        h = torch.tanh(w * h)  # - <=
         h.sum().backward(retain_graph=True)  # - <-
         # + h = torch.tanh(w * h.detach())
         # + optimizer.zero_grad()

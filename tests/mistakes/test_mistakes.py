@@ -2,6 +2,7 @@
 
 import ast
 import pathlib
+import re
 import warnings
 from contextlib import nullcontext
 
@@ -39,7 +40,12 @@ def test_a_mistake_is_detected_explained_and_located(mistake, record_property):
     assert mistake.operation and mistake.remedy, "each mistake needs an operation and a remedy"
     record_property("mistake", "explained")
     assert "{}:{}".format(*mistake.place()) in text, text
-    record_property("mistake", "located")
+    located = re.search(re.escape("{}:{}".format(*mistake.made())) + r"\b", text) is not None
+    assert located != bool(mistake.unlocated), f"the mistake was made at line {mistake.made()[1]}:\n{text}"
+    if located:
+        record_property("mistake", "located")
+    if mistake.made() != mistake.place():
+        record_property("mistake", "made at another line")
 
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda m: m.slug)

@@ -252,7 +252,7 @@ def learning_rate_too_large():
     Before the loss is infinite, the parameters are already huge.
     """
     w = torch.tensor([3.0, -1.0], requires_grad=True)
-    optimizer = torch.optim.SGD([w], lr=10.0)  # -
+    optimizer = torch.optim.SGD([w], lr=10.0)  # - <=
     # + optimizer = torch.optim.SGD([w], lr=0.01)
     for _ in range(5):
         optimizer.zero_grad()
@@ -286,7 +286,7 @@ def optimized_tensor_does_not_require_grad():
 
     PyTorch's optimizers accept it, and no step changes it.
     """
-    w = torch.tensor([1.0, -2.0])  # -
+    w = torch.tensor([1.0, -2.0])  # - <=
     # + w = torch.tensor([1.0, -2.0], requires_grad=True)
     optimizer = torch.optim.SGD([w], lr=0.1)
     loss = (w**2).sum()

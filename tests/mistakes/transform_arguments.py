@@ -178,25 +178,33 @@ def cotangent_structure():
     # + return pull((torch.ones(3), torch.ones(3)))
 
 
-@mistake("functional_call", "module.weight", "Linear", "weight, bias", remedy="named_parameters()", says=KeyError)
+@mistake(
+    "functional_call",
+    "module.weight",
+    "Linear",
+    "weight, bias",
+    remedy="named_parameters()",
+    says=KeyError,
+    unlocated="minigrad.func knows the names, but not the variable that holds them",
+)
 def unknown_parameter_name():
     """functional_call gets a parameter by a name that the module does not have.
 
     Use the names of `named_parameters()`; a wrapper adds its own prefix.
     """
     model = torch.nn.Linear(2, 1)
-    params = {"module." + k: v.detach() for k, v in model.named_parameters()}  # -
+    params = {"module." + k: v.detach() for k, v in model.named_parameters()}  # - <=
     # + params = {k: v.detach() for k, v in model.named_parameters()}
     return functional_call(model, params, (torch.ones(2),))  # <-
 
 
-@mistake("stack_module_state", "weight", "(1, 2)", "(1, 3)", remedy="same shapes")
+@mistake("stack_module_state", "weight", "(1, 2)", "(1, 3)", remedy="same shapes", unlocated="a list holds the models")
 def models_that_differ():
     """Models of different sizes are stacked for an ensemble.
 
     vmap runs one model with the parameters of all, so all need the same shapes.
     """
-    models = [torch.nn.Linear(2, 1), torch.nn.Linear(3, 1)]  # -
+    models = [torch.nn.Linear(2, 1), torch.nn.Linear(3, 1)]  # - <=
     # + models = [torch.nn.Linear(2, 1), torch.nn.Linear(2, 1)]
     return stack_module_state(models)  # <-
 
@@ -208,7 +216,7 @@ def nothing_returned():
     Python then returns None.
     """
 
-    def loss(x):
+    def loss(x):  # <=
         (x * x).sum()  # -
         # + return (x * x).sum()
 

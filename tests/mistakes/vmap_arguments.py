@@ -125,7 +125,7 @@ def mapped_returns_nothing():
     Python then returns None.
     """
 
-    def double(x):
+    def double(x):  # <=
         x * 2  # -
         # + return x * 2
 

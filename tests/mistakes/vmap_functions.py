@@ -106,7 +106,7 @@ def assignment_to_unbatched():
     """
 
     def doubled(x):
-        out = torch.zeros(3)  # -
+        out = torch.zeros(3)  # - <=
         # + out = x.new_zeros(3)
         out[0] = x[0] * 2  # <-
         return out
@@ -133,14 +133,21 @@ def assignment_to_global_corrected():
     return vmap(torch.sum)(torch.ones(5, 3)).sum()
 
 
-@mistake("vmap", "add_", "(2,)", "3 examples", remedy="track_running_stats=False")
+@mistake(
+    "vmap",
+    "add_",
+    "(2,)",
+    "3 examples",
+    remedy="track_running_stats=False",
+    unlocated="a layer does not know the line that made it",
+)
 def batch_norm_under_vmap():
     """A model with batch norm in training mode is mapped over the examples.
 
     Batch norm mixes the examples of a batch and writes its running averages in place; vmap shows it one example at a
     time.
     """
-    norm = torch.nn.BatchNorm1d(2)  # -
+    norm = torch.nn.BatchNorm1d(2)  # - <=
     # + norm = torch.nn.BatchNorm1d(2, track_running_stats=False)
     return vmap(norm)(torch.ones(3, 4, 2))  # <-
 

@@ -143,7 +143,7 @@ def two_vmap_rules():
             pass
 
         @staticmethod  # -
-        def vmap(info, in_dims, x):  # -
+        def vmap(info, in_dims, x):  # - <=
             return Square.apply(x), in_dims[0]  # -
 
     return vmap(Square.apply)(torch.ones(3))  # <-

@@ -43,7 +43,7 @@ CASES = [
     ('torch.lerp(I(3, 1), I(3, 1), 0.5)', 'lerp', 'not implemented for minigrad.int64', 'convert to float first'),
     ('torch.lerp(T(3), T(3).double(), 0.5)', 'lerp', 'expected dtype minigrad.float32 for `end` but got', 'write end.to('),
     ('torch.addcdiv(I(3, 1), I(3, 1), I(3, 1))', 'addcdiv', 'Integer division with addcdiv is no', 'convert tensor1 to'),
-    ('T(3) * (T(3),)', 'mul', 'with a tuple of 1 tensor', 'unpack the tuple first'),
+    ('T(3) * (T(3),)', 'mul', 'with a tuple of 1 tensor', 'take the tensor out of the tuple'),
     ('T(2, 3).sum(0, 1)', 'sum', "argument 'keepdim' must be bool, not int", 'sum(x, (0, 1))'),
     ('T(3).requires_grad_().sum(dtype=torch.int64)', 'sum', 'x.detach().sum(...)'),
     ('I(3, 1) ** -1', 'pow', 'Integers to negative integer powers are not allowed, got -1', 'convert the base: x.float()'),

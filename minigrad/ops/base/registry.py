@@ -26,7 +26,7 @@ from ...core.frames import current
 from ...core.inplace import inplace
 from ...core.tensor import Tensor
 from ...errors import error, raise_instead, warn
-from ...events import services
+from ...events import events, services
 from ...kernels import formula
 from ..node_names import ending
 from ..older_calls import reordered
@@ -254,9 +254,9 @@ def write_out(name: str, result: Tensor | tuple, out: object) -> Any:
     check_cast(name, result, out)
     if out.shape != result.shape:
         if out.numel():
-            what = f"resizes out= from shape {tuple(out.shape)} to {tuple(result.shape)}"
-            what += ": tensors that share its memory do not see the result"
-            warn("resized-out", name, what, "pass a tensor of that shape, or empty(0)")
+            what = f"resizes out= from shape {tuple(out.shape)} to {tuple(result.shape)}: views of it do not follow"
+            notes = events.origins({"out": out}) or ()
+            warn("resized-out", name, what, "pass a tensor of that shape, or empty(0)", notes=notes)
         out.data = result.to(out.dtype)
         return out
     return out.copy_(result)

@@ -226,6 +226,7 @@ def binary_cross_entropy(
     reduction = chosen("binary_cross_entropy", reduction, size_average, reduce)
     same_shape("binary_cross_entropy", input, target)
     expect_probabilities("binary_cross_entropy", input, target)
+    expect_predictions_first("binary_cross_entropy", input, target)
     loss = Probability.apply(input, target)
     return reduced(loss if weight is None else loss * weight, reduction)
 
@@ -251,6 +252,7 @@ def binary_cross_entropy_with_logits(
     reduction = chosen(who, reduction, size_average, reduce)
     same_shape(who, input, target)
     expect_probabilities(who, input, target)
+    expect_predictions_first(who, input, target)
     expect_logits(who, input)
     # under transforms PyTorch composes this loss from operations that do not save the input: it may be modified afterwards
     x, y = (t if t._layer is None else t.clone() for t in (input, target))
@@ -278,6 +280,8 @@ def kl_div(
     """
     if input._edge is not None:
         expect_logarithms("kl_div", input)
+    if target._edge is not None and not log_target:
+        expect_no_logarithms(input, target)
     mean = reduction == "batchmean"
     reduction = chosen("kl_div", "sum" if mean else reduction, size_average, reduce)
     loss = target.exp() * (target - input) if log_target else xlogy(target, target) - target * input
@@ -461,6 +465,35 @@ def expect_probabilities(who: str, input: Tensor, target: Tensor) -> None:
     if target._np_dtype.kind in "iub":
         what = f"expected a target of probabilities, {input.dtype}, got {target.dtype}"
         raise error(RuntimeError, who, what, "write target.float()")
+
+
+def expect_predictions_first(who: str, input: Tensor, target: Tensor) -> None:
+    """Warn if a binary cross-entropy gets zeros and ones as its input, and as its target a result that requires grad."""
+    if target._edge is None or input._edge is not None or input._layer is not None or type(input._a) is not np.ndarray:
+        return
+    if input._a.size and ((input._a == 0) | (input._a == 1)).all():
+        warn(
+            "exchanged-arguments",
+            who,
+            f"the input, of shape {tuple(input.shape)}, does not require grad and holds only 0 and 1, as targets do, and the "
+            "target requires grad, as predictions do",
+            f"exchange the arguments: {who}(predictions, targets)",
+        )
+
+
+def expect_no_logarithms(input: Tensor, target: Tensor) -> None:
+    """Warn if kl_div gets log-probabilities as its target, which is the place of probabilities."""
+    made = [getattr(getattr(t._edge, "_fn", None), "name", "") for t in (input, target)]
+    if made[1] != "log_softmax":
+        return
+    exchanged = made[0] != "log_softmax"
+    warn(
+        "exchanged-arguments" if exchanged else "logarithms-as-probabilities",
+        "kl_div",
+        f"the target, of shape {tuple(target.shape)}, is the result of log_softmax, but log_target is False: kl_div takes "
+        "log-probabilities as its input, and probabilities as its target",
+        "exchange the arguments: kl_div(log_probabilities, probabilities)" if exchanged else "pass log_target=True",
+    )
 
 
 def expect_logits(who: str, input: Tensor) -> None:
