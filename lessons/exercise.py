@@ -15,6 +15,7 @@ import inspect
 import itertools
 import os
 import re
+import sysconfig
 import textwrap
 import traceback
 import warnings
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import instructor, own, progress
 from .catalogue import FOLDER, Lesson, all_lessons, of_exercise
+from .limit import TooLong, within
 
 if TYPE_CHECKING:
     from viz import Drawing
@@ -50,6 +52,7 @@ class Wrong(Exception):
 
 SIGNS = {"right": "✓", "wrong": "✗", "open": "○"}
 GIVEN = 80  # characters of an answer in a report
+SECONDS = 20  # of the processor's time for a check
 COLOURS = {"right": "#2e7d32", "wrong": "#c62828", "open": "#757575"}
 
 
@@ -105,8 +108,8 @@ def exercise(*hints: str) -> Callable[[Callable[[Any], None]], Exercise]:
 def check(name: str, answer: Any, student: str = "") -> Verdict:
     """Judge an answer to the exercise `name`: right, wrong and why, or still open.
 
-    An exercise of the bank is judged with the numbers of `student`.  A wrong answer raises nothing, even if its code fails.
-    Raises ValueError if there is no such exercise.
+    An exercise of the bank is judged with the numbers of `student`.  A wrong answer raises nothing, even if its code fails, and
+    one that loops without end is stopped after SECONDS.  Raises ValueError if there is no such exercise.
 
     >>> check("three_uses", ...)
     ○ three_uses: not answered yet. Replace the dots with your answer; lessons.hint("three_uses") helps.
@@ -118,12 +121,13 @@ def check(name: str, answer: Any, student: str = "") -> Verdict:
         warnings.simplefilter("always", UserWarning)
         try:
             with for_learner(name, student):
-                found.judge(answer)
-        except Exception as e:
+                within(SECONDS, lambda: found.judge(answer), computing=True)
+        except (Exception, SystemExit, TooLong) as e:
             if has_gap(answer):
                 words = "not answered yet. Replace the dots with your answer"
                 return Verdict(name, "open", f'{words}; lessons.hint("{name}") helps.')
-            wrong = e if isinstance(e, Wrong) else failed(e)
+            with for_learner(name, student):
+                wrong = e if isinstance(e, Wrong) else stopped(e, name, answer, found)
             words = str(wrong)
             if words.endswith("is not right"):  # no reason is known
                 words += f'; lessons.hint("{name}") helps'
@@ -157,7 +161,38 @@ def _warnings(warned: list[warnings.WarningMessage], known: str = "") -> str:
     return "".join(f"\nyour code warns: {line}" for line in lines if told not in line)
 
 
-def failed(e: Exception, when: str = "") -> Wrong:
+def stopped(e: BaseException, name: str, answer: Any, found: Exercise) -> Wrong:
+    """Return in words why a check could not finish, with the arguments of the answer's call and the first hint."""
+    from . import failure
+
+    hint = f"\nHint: {found.hints[0]}" if found.hints else ""
+    if (where := failure.arguments_at(answer, e.__traceback__)) is not None:
+        wrong = failed(e)
+        at = f"\nwhere {where}" if where else ""
+        return Wrong(f"{wrong}{at}{hint}", mistake=wrong.mistake, line=wrong.line)
+    words = str(e)
+    if isinstance(e, TypeError) and "is not callable" in words and not callable(answer):
+        return Wrong(
+            f"expected a function, got {failure.short(answer)}: begin with def {name}(...){hint}", mistake="no function"
+        )
+    called = re.match(r"(?:.*\.)?([\w<>]+)\(\) (?:takes|missing|got an unexpected|got multiple)", words)
+    if isinstance(e, TypeError) and called:
+        wanted = failure.parameters(
+            None if name in _bank() else _lesson(name), name, called[1] if isinstance(answer, type) else name
+        )
+        right = f": expected {', '.join(wanted) or 'no arguments'}" if wanted is not None else ""
+        return Wrong(f"the arguments do not fit, {words}{right}{hint}", mistake="wrong arguments")
+    if not isinstance(e, TooLong) and (last := failure.last_call(answer, found.judge, SECONDS)) is not None:
+        method, where, result = last
+        ended = "it returns None: is there a return?" if result is None else f"it returns {failure.short(result)}"
+        given = f"for {where}, " if where else ""
+        said = f"{given}{method}: {ended}\nthe check cannot use this result ({type(e).__name__}: {words.partition(chr(10))[0]})"
+        return Wrong(f"{said}{hint}", mistake=f"a result that raises {type(e).__name__}")
+    wrong = failed(e)
+    return Wrong(f"{wrong}{hint}", mistake=wrong.mistake, line=wrong.line)
+
+
+def failed(e: BaseException, when: str = "") -> Wrong:
     """Return the error that the learner's code raised, with its line and its fix, but without lines of the checks.
 
     `when` says in which case it was raised.
@@ -166,15 +201,19 @@ def failed(e: Exception, when: str = "") -> Wrong:
 
     files = r"(?:expect|values|forbidden|difference|incoming|loops|(?:exercises|bank|build).[\w/\\]+)\.py"
     message = re.sub(rf"^  (.* )?at {re.escape(f'{FOLDER}{os.sep}')}{files}:.*\n", "", f"{e}\n", flags=re.M)
+    message = re.sub(r"\x1b\[[\d;]*m", "", message)  # Numba's colours
     steps = traceback.extract_tb(e.__traceback__)
-    own = [step.line for step in steps if not step.filename.startswith((PACKAGE, f"{FOLDER}{os.sep}")) and step.line]
+    others = (PACKAGE, f"{FOLDER}{os.sep}", *(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib")))
+    own = [step.line for step in steps if not step.filename.startswith(others) and step.line]
     line = own[-1] if own else ""
     at = f"\nin the line: {line}" if line not in message else ""
-    return Wrong(
-        f"{when}your code raises {type(e).__name__}: {message.rstrip()}{at}",
-        mistake=f"raises {type(e).__name__}",
-        line=line,
-    )
+    said = f"raises {type(e).__name__}: {message.rstrip()}"
+    if isinstance(e, TooLong):
+        said = f"was {e}: is there a loop without end?"
+    elif isinstance(e, RecursionError):
+        said += ", so it calls itself without end"
+    mistake = "loop without end" if isinstance(e, TooLong) else f"raises {type(e).__name__}"
+    return Wrong(f"{when}your code {said}{at}", mistake=mistake, line=line)
 
 
 def _without_numbers(message: str) -> str:

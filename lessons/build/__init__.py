@@ -30,23 +30,17 @@ import ast
 import functools
 import linecache
 import re
-import signal
 import sys
-import threading
 import types
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from lessons.catalogue import cells, steps
-from lessons.exercise import Exercise, Wrong, exercise
 from lessons.instructor import solutions, solved
 
-__all__ = ["ENGINE", "keep", "put", "source_of", "state", "stopped_after", "task"]
+__all__ = ["ENGINE", "keep", "put", "source_of", "state"]
 
 ENGINE = "engine.py"
-SECONDS = 10  # of processor time for an answer
 HEADER = '''"""My autograd engine."""
 
 import heapq
@@ -150,45 +144,3 @@ def after(text: str, one: Any) -> str:
                 first, last = span(found)
                 text = put(text, name, "".join(lines[first - 1 : last]))
     return text
-
-
-@contextmanager
-def stopped_after(seconds: float) -> Iterator[None]:
-    """Raise Wrong if the block computes longer, as an endless loop does; a busy machine does not count.
-
-    In another thread than the main one, and without such timers, do nothing.
-    """
-    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(*_: Any) -> None:
-        raise Wrong(
-            f"stopped after {seconds:g} seconds: is there a loop without end, or a node that is visited again and again?"
-        )
-
-    old = signal.signal(signal.SIGVTALRM, stop)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, old)
-
-
-def task(*hints: str) -> Callable[[Callable[[Any], None]], Exercise]:
-    """Mark a function as the check of a task, as `exercise` does; the answer may run for SECONDS.
-
-    >>> task("Count again.")(print).hints
-    ('Count again.',)
-    """
-
-    def marked(judge: Callable[[Any], None]) -> Exercise:
-        @functools.wraps(judge)
-        def limited(answer: Any) -> None:
-            with stopped_after(SECONDS):
-                judge(answer)
-
-        return exercise(*hints)(limited)
-
-    return marked

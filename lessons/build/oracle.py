@@ -10,6 +10,7 @@ import numpy as np
 
 import minigrad
 from lessons.exercise import Wrong
+from lessons.failure import short
 
 
 def names_of(answer: Any) -> dict[str, Any]:
@@ -23,12 +24,20 @@ def names_of(answer: Any) -> dict[str, Any]:
     return known[0] if known else vars(sys.modules["__main__"])
 
 
+def is_class(answer: Any) -> None:
+    """Expect a class."""
+    if not isinstance(answer, type):
+        raise Wrong(f"expected a class, got {short(answer)}")
+
+
 def close(given: Any, right: Any, what: str, rtol: float = 1e-6) -> None:
     """Expect the shape and the numbers of an array."""
     try:
+        if given is None or np.iscomplexobj(given):  # NumPy would make NaN of the first, and drop a part of the second
+            raise TypeError
         given = np.asarray(given, dtype=float)
     except (TypeError, ValueError):
-        raise Wrong(f"{what}: expected numbers, got a {type(given).__name__}") from None
+        raise Wrong(f"{what}: expected numbers, got {short(given)}") from None
     right = np.asarray(right)
     if given.shape != right.shape:
         raise Wrong(f"{what} has the shape {list(given.shape)}, expected {list(right.shape)}")

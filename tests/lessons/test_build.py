@@ -25,7 +25,7 @@ def test_a_step_runs_and_judges_answers(one, tmp_path):
 
 def quick(program):
     """Return a program in which an endless loop in an answer is stopped after a second."""
-    return "from unittest import mock\nmock.patch('lessons.build.SECONDS', 1).start()\n" + program
+    return "from unittest import mock\nmock.patch('lessons.exercise.SECONDS', 1).start()\n" + program
 
 
 @EVERY

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from lessons.build import task
 from lessons.build.oracle import names_of
-from lessons.exercise import Wrong
+from lessons.exercise import Wrong, exercise
 
 
 def doubled(V, times):
@@ -31,7 +30,7 @@ def deep(call):
         raise Wrong("a chain of 20,000 nodes raises RecursionError: use a loop and a list instead of calls") from None
 
 
-@task(
+@exercise(
     "Keep a list of waiting nodes and a collection of found ones. Take a node, and look at its parents.",
     "Mark a node as found when you put it into the list, so that it is put there once.",
 )
@@ -68,7 +67,7 @@ def reachable(answer):
     deep(lambda: answer(chain(V, 20_000)[0]))
 
 
-@task(
+@exercise(
     "There are two cases: node.grad is None, or it is a number already.",
     "node.grad = g if node.grad is None else node.grad + g.",
 )
@@ -106,7 +105,7 @@ def accumulate(answer):
         raise Wrong("the array of the first gradient has changed: += writes into it. Make a new one with +")
 
 
-@task(
+@exercise(
     "arrived = {out.number: g} and heap = [(-out.number, out)]. As long as the heap is not empty, take the youngest.",
     "If parent.number is in arrived, add. If not, assign, and push (-parent.number, parent).",
 )
@@ -194,7 +193,9 @@ def simple(answer, V, a, b, g):
         )
 
 
-@task("reachable(out) has all nodes that backward gave a gradient.", "for node in reachable(out): node.grad = None.")
+@exercise(
+    "reachable(out) has all nodes that backward gave a gradient.", "for node in reachable(out): node.grad = None."
+)
 def forget(answer):
     """The next backward begins without old gradients."""
     V = names_of(answer)["Value"]

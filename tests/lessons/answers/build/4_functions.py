@@ -355,6 +355,6 @@
 # +         return g_distance * x / r - g_angle * y / r**2
 
 
-# %% wrong Polar: TypeError
+# %% wrong Polar: the arguments do not fit
 # -     def backward(ctx, g_distance, g_angle):
 # +     def backward(ctx, g_distance):
