@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import instructor, own, progress
+from . import failure, instructor, own, progress
 from .catalogue import FOLDER, Lesson, all_lessons, of_exercise
 from .limit import TooLong, within
 
@@ -162,34 +162,33 @@ def _warnings(warned: list[warnings.WarningMessage], known: str = "") -> str:
 
 
 def stopped(e: BaseException, name: str, answer: Any, found: Exercise) -> Wrong:
-    """Return in words why a check could not finish, with the arguments of the answer's call and the first hint."""
-    from . import failure
-
+    """Return in words why a check could not finish, with the arguments of the answer's last call and the first hint."""
+    where = failure.arguments_at(answer, e.__traceback__)
+    unfit = unusable(e, name, answer, found) if where is None else None
+    words, mistake, line = unfit or (str(wrong := failed(e)), wrong.mistake, wrong.line)
+    at = f"\nwhere {where}" if where else ""
     hint = f"\nHint: {found.hints[0]}" if found.hints else ""
-    if (where := failure.arguments_at(answer, e.__traceback__)) is not None:
-        wrong = failed(e)
-        at = f"\nwhere {where}" if where else ""
-        return Wrong(f"{wrong}{at}{hint}", mistake=wrong.mistake, line=wrong.line)
-    words = str(e)
-    if isinstance(e, TypeError) and "is not callable" in words and not callable(answer):
-        return Wrong(
-            f"expected a function, got {failure.short(answer)}: begin with def {name}(...){hint}", mistake="no function"
-        )
-    called = re.match(r"(?:.*\.)?([\w<>]+)\(\) (?:takes|missing|got an unexpected|got multiple)", words)
-    if isinstance(e, TypeError) and called:
-        wanted = failure.parameters(
-            None if name in _bank() else _lesson(name), name, called[1] if isinstance(answer, type) else name
-        )
+    return Wrong(f"{words}{at}{hint}", mistake=mistake, line=line)
+
+
+def unusable(e: BaseException, name: str, answer: Any, found: Exercise) -> tuple[str, str, str] | None:
+    """Return the words, the mistake and the line for an answer that a check cannot call, or whose result it cannot use."""
+    said = str(e).partition("\n")[0]
+    if isinstance(e, TypeError) and "is not callable" in said and not callable(answer):
+        return f"expected a function, got {failure.short(answer)}: begin with def {name}(...)", "no function", ""
+    refused = re.match(r"(?:.*\.)?([\w<>]+)\(\) (?:takes|missing|got an unexpected|got multiple)", said)
+    if isinstance(e, TypeError) and refused:
+        one = None if name in _bank() else _lesson(name)
+        wanted = failure.parameters(one, name, refused[1] if isinstance(answer, type) else name)
         right = f": expected {', '.join(wanted) or 'no arguments'}" if wanted is not None else ""
-        return Wrong(f"the arguments do not fit, {words}{right}{hint}", mistake="wrong arguments")
-    if not isinstance(e, TooLong) and (last := failure.last_call(answer, found.judge, SECONDS)) is not None:
-        method, where, result = last
-        ended = "it returns None: is there a return?" if result is None else f"it returns {failure.short(result)}"
-        given = f"for {where}, " if where else ""
-        said = f"{given}{method}: {ended}\nthe check cannot use this result ({type(e).__name__}: {words.partition(chr(10))[0]})"
-        return Wrong(f"{said}{hint}", mistake=f"a result that raises {type(e).__name__}")
-    wrong = failed(e)
-    return Wrong(f"{wrong}{hint}", mistake=wrong.mistake, line=wrong.line)
+        return f"the arguments do not fit, {said}{right}", "wrong arguments", ""
+    if isinstance(e, TooLong) or (last := failure.last_call(answer, found.judge, SECONDS)) is None:
+        return None
+    called, where, result = last
+    given = f"for {where}, " if where else ""
+    returned = f"{given}{called} returns {failure.short(result)}"
+    why = f"the check cannot use this result ({type(e).__name__}: {said})"
+    return f"{returned}\n{why}", f"a result that raises {type(e).__name__}", ""
 
 
 def failed(e: BaseException, when: str = "") -> Wrong:

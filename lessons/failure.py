@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
-import numpy as np
-
 from .catalogue import Lesson, cells
 from .limit import TooLong, within
 
@@ -57,7 +55,7 @@ def arguments(frame: FrameType) -> str:
     """Return the arguments of a running function as words: `x = 2 and y = Value(3)`."""
     code = frame.f_code
     count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & inspect.CO_VARARGS)
-    names = [name for name in code.co_varnames[:count] if name in frame.f_locals and name not in ("self", "cls")]
+    names = [name for name in code.co_varnames[:count] if name in frame.f_locals and name not in ("self", "cls", "ctx")]
     parts = [f"{name} = {short(frame.f_locals[name])}" for name in names]
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
@@ -103,6 +101,7 @@ def parameters(one: Lesson | None, name: str, method: str) -> list[str] | None:
 def short(value: Any) -> str:
     """Return a value in short; a node of a learner's engine with the number in it.
 
+    >>> import numpy as np
     >>> short(2.34567), short(np.ones((2, 2))), short([1, None]), short(np.ones(99)), short(short)
     ('2.346', '[[1.0, 1.0], [1.0, 1.0]]', '[1, None]', 'an array of the shape [99]', 'the function short')
     """
@@ -114,6 +113,8 @@ def short(value: Any) -> str:
 
 
 def _short(value: Any, depth: int = 4) -> str:
+    import numpy as np  # not earlier: the list of lessons does without
+
     kind = type(value).__name__
     if depth == 0:
         return "…"

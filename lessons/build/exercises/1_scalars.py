@@ -4,6 +4,7 @@ import numpy as np
 
 from lessons.build.oracle import is_class, names_of
 from lessons.exercise import Wrong, exercise
+from lessons.failure import short
 
 
 @exercise(
@@ -150,8 +151,12 @@ def slope(answer):
             raise Wrong(f"the slope {what} never ends: stop at x itself, and at leaves") from None
         if given is None:
             raise Wrong(f"the slope {what} is None: is there a return in each case?")
-        if isinstance(given, V):
-            raise Wrong(f"the slope {what} is a Value, expected a plain number")
+        if isinstance(given, V) or np.ndim(given):
+            raise Wrong(f"the slope {what} is {short(given)}, expected a plain number")
         if not np.isclose(given, right):
             why = next((f": {words}" for wrong, words in mistakes if np.isclose(given, wrong)), "")
             raise Wrong(f"the slope {what} is {given:.4g}, expected {right:.4g}{why}, for x = {a} and y = {b}")
+        if (x.value, y.value) != (a, b):
+            raise Wrong(
+                f"the value of x or y has changed, to {x.value:.4g} and {y.value:.4g}: slope only reads the graph"
+            )

@@ -4,6 +4,7 @@ import numpy as np
 
 from lessons.build.oracle import names_of
 from lessons.exercise import Wrong, exercise
+from lessons.failure import short
 
 
 def doubled(V, times):
@@ -48,7 +49,9 @@ def reachable(answer):
             waiting += node.parents
     given = answer(out)
     if given is None or not hasattr(given, "__iter__"):
-        raise Wrong(f"expected a list of nodes, got {given!r}")
+        raise Wrong(f"expected a list of nodes, got {short(given)}")
+    if (x.value, y.value, m.value, out.value) != (2.0, 3.0, 6.0, 40.0):
+        raise Wrong("the value of a node has changed: reachable only reads the graph")
     given = list(given)
     if any(not isinstance(one, V) for one in given):
         raise Wrong("the list has a plain number: skip parents that are no Value")
@@ -78,7 +81,9 @@ def accumulate(answer):
     node = V(0.5)
     try:
         answer(node, a)
-    except TypeError:
+    except TypeError as e:
+        if "NoneType" not in str(e):
+            raise
         raise Wrong("the first gradient fails, because node.grad is None: assign it then") from None
     if node.grad is None:
         raise Wrong("node.grad is still None: assign to node.grad")
@@ -169,6 +174,8 @@ def simple(answer, V, a, b, g):
     x, y = V(a), V(b)
     out = x * y
     answer(out)
+    if (x.value, y.value, out.value) != (a, b, a * b):
+        raise Wrong("the value of a node has changed: only grad may")
     if out.grad is None:
         raise Wrong("the gradient of out is None: it gets g, too")
     if x.grad is None:
@@ -211,7 +218,7 @@ def forget(answer):
             raise Wrong(f"the gradient of {name} is {kind}")
     if other.grad != 1.5:
         raise Wrong("a node outside the graph has lost its gradient")
-    if (x.value, m.value) != (2.0, 6.0) or out.parents != (m, m):
+    if (x.value, m.value, out.value) != (2.0, 6.0, 36.0) or out.parents != (m, m):
         raise Wrong("values or parents have changed: only grad may")
     if result is not None:
         raise Wrong("it returns something: it only changes the nodes")

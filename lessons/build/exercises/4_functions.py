@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from lessons.build.oracle import close, is_class, names_of, same_gradients
+from lessons.build.oracle import close, is_class, names_of, of_shapes, same_gradients
 from lessons.exercise import Wrong, exercise
+from lessons.failure import short
 
 
 def is_function(answer, *methods):
@@ -98,6 +99,8 @@ def Function(answer):
         try:
             out = form.apply(x, y)
         except TypeError as e:
+            if "positional argument" not in str(e):
+                raise
             raise Wrong(f"{what} the call of forward fails: {e}. Only the combined form has ctx there") from None
         if out is None:
             raise Wrong("apply returns None: is there a return?")
@@ -140,6 +143,8 @@ def MatMul(answer):
         try:
             same_gradients(answer.apply, lambda x, y: x @ y, arrays, V, backward, what)
         except ValueError as e:
+            if not of_shapes(e):
+                raise
             raise Wrong(
                 f"{what} fails ({e}): the shape of the gradient is that of the argument; use np.outer for a vector"
             ) from None
@@ -167,7 +172,9 @@ def Tanh(answer):
     V, x = known["Value"], np.random.default_rng().uniform(0.5, 1.5, size=3)
     try:
         alone = answer.forward(x)
-    except TypeError:
+    except TypeError as e:
+        if "positional argument" not in str(e):
+            raise
         raise Wrong("forward(x) fails: in the separate form it receives no ctx") from None
     if alone is None:
         raise Wrong("forward returns None: is there a return?")
@@ -182,7 +189,11 @@ def Tanh(answer):
         raise Wrong("the input is saved: save the output, from which backward needs no second tanh")
     t, g = np.tanh(x), np.array([1.5, 0.7, 2.0])
     given = answer.backward(out.ctx, g)
+    if isinstance(given, tuple) and len(given) != 1:
+        raise Wrong(f"backward returns {len(given)} gradients, expected one: forward has one argument")
     given = given[0] if isinstance(given, tuple) else given
+    if not isinstance(given, np.ndarray) or given.shape != x.shape:
+        raise Wrong(f"backward returns {short(given)}, expected an array of the shape {list(x.shape)}, that of x")
     for wrong, why in (
         (g * (1 - t), "the square is missing"),
         (g * (1 - x * x), "that is 1 - x²: use the output"),

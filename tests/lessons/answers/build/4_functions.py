@@ -213,7 +213,7 @@
 # +     def backward(ctx, g):
 
 
-# %% wrong MatMul: fails
+# %% wrong MatMul: not enough values to unpack
 # -         ctx.save_for_backward(x, y)
 # +         ctx.save_for_backward(x)
 
@@ -284,7 +284,7 @@
 # +         return np.tan(x)
 
 
-# %% wrong Tanh: is None
+# %% wrong Tanh: backward returns None
 # -         return g * (1 - out * out)
 # +         g * (1 - out * out)
 
