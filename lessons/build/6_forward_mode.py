@@ -14,8 +14,6 @@
 # - get a product with the Hessian from both modes together
 
 # %%
-import inspect
-
 import numpy as np
 from engine import *
 
@@ -290,20 +288,23 @@ draw(slope, passes="backward")
 # %% [markdown]
 # ## Your lines and minigrad's
 #
-# In minigrad, forward mode is a layer: `minigrad/layers/jvp.py`. Its `process` is your `push`.
+# In minigrad, forward mode is a layer: `minigrad/layers/jvp.py`. Its `process` is your `push`, and its boxes are the `Box` of
+# `minigrad/core/tensor.py`.
 
 # %%
+from lessons.build.beside import beside
+from minigrad.core import tensor
 from minigrad.layers.jvp import Jvp
 
-print(inspect.getsource(push))
-print(inspect.getsource(Jvp.process))
+beside((Box, tensor.Box), (push, Jvp.process))
 
 # %% [markdown]
 # The extra lines there are for:
 #
-# - **no zeros**: an argument without a tangent stays without one, and no rule multiplies by zero
-# - **writes**: an in-place operation also writes to the tangent
-# - **Functions of users**: a custom Function has its own `jvp(ctx, *tangents)`, which reads what `setup_context` saved
+# - `_a`: a box has no array, so no operation can compute with it by mistake
+# - `tangents` may be `None`: no rule multiplies by zero
+# - `cls.primitive`: the Function of a user has its `jvp(ctx, *tangents)`, which reads what `setup_context` saved
+# - `view`, `renew`: an in-place operation also writes to the tangent, and a view's tangent is a view
 #
 # ## Summary
 #

@@ -13,8 +13,6 @@
 # - nest `grad`, `vmap` and `jvp` in any order
 
 # %%
-import inspect
-
 import numpy as np
 from engine import *
 
@@ -274,22 +272,27 @@ draw(grad(lambda x: x * x)(Value(3.0)))
 #
 # ## Your lines and minigrad's
 #
-# `minigrad/core/frames.py` finds the layer, and `minigrad/layers/grad.py` records.
+# `minigrad/core/frames.py` finds the layer. The layers are in `minigrad/layers`.
 
 # %%
-from lessons.build import source_of
+from lessons.build.beside import beside
 from minigrad.core import frames
-from minigrad.layers import grad as theirs
+from minigrad.layers import batching
+from minigrad.layers import grad as recording
 
-print(source_of(innermost), inspect.getsource(frames.apply_at), sep="\n")
-print(source_of(grad), inspect.getsource(theirs.Grad), sep="\n")
+beside(
+    (run, frames.apply_at, frames.push),
+    (lift, batching.lift),
+    (Grad, recording.Grad.process, recording.pull_back),
+)
 
 # %% [markdown]
 # The extra lines there are for:
 #
-# - **frames**: a stack of layers is set for a block of code, so a layer also meets operations without boxes
-# - **writes**: each layer renews its own histories after an in-place operation
-# - **Functions of users**: backward and vmap rules of a custom Function run in the layer that called it
+# - `frame`: a stack of layers is set for a block of code, so a layer also meets operations without boxes, and no layer needs a number
+# - `pull_back`: the tape is a graph, and the walk of step 2 runs over it
+# - `cls.view`: writes, whose histories each layer renews
+# - `custom`: backward of a user's Function runs in the layer that called it
 #
 # ## Summary
 #

@@ -17,11 +17,12 @@ The engine after step 4, on which steps 5 to 8 build:
   `Value` is a constant
 - `unbroadcast(g, shape)`, `numeric_gradient(f, x)`
 
-Since step 6 the operators call `run(function, *args)`.  Step 7 gives it layers: `Box(value, layer)`, `innermost(args)`,
-`shape_of(x)`, the Functions `Reshape`, `Expand` and `SumTo`, and the transforms `vmap(f)` and `grad(f)`.
+Since step 6 the operators call `run(function, *args)`, which gives boxes to the innermost layer: `Layer`, `Forward`,
+`Box(value, layer)`, `Dual`, `shape_of(x)`.  Step 7 adds `innermost(args)`, the layers `Batch` and `Grad`, the Functions
+`Reshape`, `Expand` and `SumTo`, and the transforms `vmap(f)` and `grad(f)`, which nest with `jvp` in any order.
 
-The last cells of steps 1 to 4 show graph.py, backward.py, tensor.py, function.py and context.py of minigrad/core.  Steps 5 to 8
-show inplace.py, saved.py, engine.py and frames.py.
+The last cell of each step shows the learner's definitions beside those of minigrad (beside.py), and over all steps each file of
+minigrad/core.
 """
 
 from __future__ import annotations
