@@ -47,7 +47,7 @@ for number, (name, kind, text) in enumerate({made!r}):
     found.append([name, kind, verdict.status, verdict.message])
 print("\\n" + json.dumps(found))
 """
-RIGHT = {("Value", "__init__: no return")}  # made answers that are no mistakes
+NO_ARGUMENTS = ("Saved", "open")  # a method with self alone
 
 
 @pytest.mark.slow
@@ -59,12 +59,12 @@ def test_made_wrong_answers_get_a_verdict_with_their_arguments(one, tmp_path):
     done = run(BESIDE + filled(one) + MADE.format(made=answers), tmp_path)
     assert done.returncode == 0, done.stderr.decode()[-3000:]
     found = json.loads(done.stdout.decode().splitlines()[-1])
-    assert len(found) == len(answers) > 50
-    bad = [(name, kind, said) for name, kind, status, said in found if status != "wrong" and (name, kind) not in RIGHT]
-    assert not bad
+    assert len(found) == len(answers) >= 50
+    assert not [(name, kind, said) for name, kind, status, said in found if status != "wrong"]
     for name, kind, _, said in found:
         if said.startswith(("your code raises", "your code was stopped")):
-            assert "\nwhere " in said and "\nHint: " in said, (name, kind, said)
+            assert "\nHint: " in said, (name, kind, said)
+            assert "\nwhere " in said or (name, kind.partition(":")[0]) == NO_ARGUMENTS, (name, kind, said)
         if "endless" in kind:
             assert "is there a loop without end?" in said, (name, kind, said)
 

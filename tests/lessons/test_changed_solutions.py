@@ -130,6 +130,7 @@ def ran(folder: Path, begun: int) -> dict[int, bool]:
         alive = process.poll() is None
         os.killpg(process.pid, signal.SIGKILL) if alive else None
         process.wait()
+        process.stdout.close()
         complained.seek(0)
         assert outcomes or alive or begun, complained.read()
     return outcomes
