@@ -182,13 +182,20 @@ def unusable(e: BaseException, name: str, answer: Any, found: Exercise) -> tuple
         wanted = failure.parameters(one, name, refused[1] if isinstance(answer, type) else name)
         right = f": expected {', '.join(wanted) or 'no arguments'}" if wanted is not None else ""
         return f"the arguments do not fit, {said}{right}", "wrong arguments", ""
-    if isinstance(e, TooLong) or (last := failure.last_call(answer, found.judge, SECONDS)) is None:
+    if isinstance(e, TooLong) or of_minigrad(e) or (last := failure.last_call(answer, found.judge, SECONDS)) is None:
         return None
     called, where, result = last
     given = f"for {where}, " if where else ""
     returned = f"{given}{called} returns {failure.short(result)}"
     why = f"the check cannot use this result ({type(e).__name__}: {said})"
     return f"{returned}\n{why}", f"a result that raises {type(e).__name__}", ""
+
+
+def of_minigrad(e: BaseException) -> bool:
+    """Return True for an error that minigrad itself has raised: it says more than a check could."""
+    from minigrad.places import PACKAGE
+
+    return traceback.extract_tb(e.__traceback__)[-1].filename.startswith(PACKAGE)
 
 
 def failed(e: BaseException, when: str = "") -> Wrong:

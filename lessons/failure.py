@@ -140,4 +140,5 @@ def _short(value: Any, depth: int = 4) -> str:
     if inspect.isroutine(value):
         return "a function" if value.__name__ == "<lambda>" else f"the function {value.__name__}"
     words = re.sub(r" object at 0x\w+", "", " ".join(repr(value).split()))
-    return words if len(words) <= LETTERS else f"a {kind}"
+    shape = f" of the shape {list(value.shape)}" if hasattr(value, "shape") else ""
+    return words if len(words) <= LETTERS else f"a {kind}{shape}"

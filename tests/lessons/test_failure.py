@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import lessons
+import minigrad as torch
 from lessons import exercise, failure
 from lessons.exercise import Exercise, stopped
 from lessons.limit import TooLong, within
@@ -63,6 +64,11 @@ def test_a_result_that_a_check_cannot_use_is_shown_with_the_call():
     assert said.endswith("\nHint: Add all.")
 
 
+def test_an_error_of_minigrad_about_a_result_keeps_its_words():
+    said = verdict(lambda x: torch.ones(3), lambda answer: answer(torch.ones(2)) @ torch.ones(4))
+    assert said.startswith("your code raises RuntimeError: ") and "(3,)" in said and "\nHint: " in said
+
+
 def test_what_is_no_function_and_arguments_that_do_not_fit():
     call = lambda answer: answer(1.0, 2.0)
     assert verdict(None, call) == "expected a function, got None: begin with def mul(...)\nHint: Add all."
@@ -101,6 +107,10 @@ def test_values_are_short_and_showing_them_never_raises():
     assert failure.short("x" * 500) == f"'{'x' * 59}…" and failure.short([[9] * 6] * 6) == str([[9] * 6] * 6)
     assert failure.short([["x" * 40] * 6] * 6) == "a list" and failure.short(np.ones(7)) == "an array of the shape [7]"
     assert failure.short(object()) == "<object>" and failure.short(int) == "the class int"
+    assert (
+        failure.short(torch.ones(2)) == "tensor([1., 1.])"
+        and failure.short(torch.ones(9, 9)) == "a Tensor of the shape [9, 9]"
+    )
 
 
 def test_a_profiler_is_put_back():
