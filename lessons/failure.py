@@ -118,27 +118,23 @@ def _short(value: Any, depth: int = 4) -> str:
     kind = type(value).__name__
     if depth == 0:
         return "…"
-    if isinstance(value, (bool, str, type)) or value is None:
-        words = value.__name__ if isinstance(value, type) else repr(value)
-        return (
-            f"the class {words}"
-            if isinstance(value, type)
-            else words
-            if len(words) <= LETTERS
-            else f"{words[:LETTERS]}…"
-        )
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if isinstance(value, str):
+        return repr(value) if len(value) <= LETTERS else f"{value[:LETTERS]!r}…"
     if isinstance(value, (float, complex, np.floating)):
         return f"{value:.4g}"
     if isinstance(value, np.ndarray) and value.dtype != object:
         many = value.size > NUMBERS
         return f"an array of the shape {list(value.shape)}" if many else str(np.round(value, 4).tolist())
-    if hasattr(value, "value") and not callable(value):
-        return f"{kind}({_short(value.value, depth - 1)})"
+    if not callable(value) and (inside := getattr(value, "value", value)) is not value:
+        return f"{kind}({_short(inside, depth - 1)})"
     if isinstance(value, (list, tuple)) and len(value) <= NUMBERS:
-        inside = ", ".join(_short(one, depth - 1) for one in value)
-        return f"[{inside}]" if isinstance(value, list) else f"({inside}{',' * (len(value) == 1)})"
+        parts = ", ".join(_short(one, depth - 1) for one in value)
+        return f"[{parts}]" if isinstance(value, list) else f"({parts}{',' * (len(value) == 1)})"
     if inspect.isroutine(value):
         return "a function" if value.__name__ == "<lambda>" else f"the function {value.__name__}"
     words = re.sub(r" object at 0x\w+", "", " ".join(repr(value).split()))
-    shape = f" of the shape {list(value.shape)}" if hasattr(value, "shape") else ""
-    return words if len(words) <= LETTERS else f"a {kind}{shape}"
+    shape = getattr(value, "shape", None)
+    of_shape = "" if shape is None else f" of the shape {list(shape)}"
+    return words if len(words) <= LETTERS else f"a {kind}{of_shape}"

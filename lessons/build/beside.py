@@ -65,9 +65,9 @@ def beside(*rows: tuple[Any, ...]) -> Beside:
 
 def part(thing: Any) -> Part:
     """Return a definition of minigrad: a function, a class, a method or a property."""
-    thing = inspect.unwrap(thing.fget if isinstance(thing, property) else thing)
-    lines, first = inspect.getsourcelines(thing)
-    file = Path(inspect.getsourcefile(thing) or "").relative_to(ROOT).as_posix()
+    plain: Any = inspect.unwrap(getattr(thing, "fget", thing))  # a property's function
+    lines, first = inspect.getsourcelines(plain)
+    file = Path(inspect.getsourcefile(plain) or "").relative_to(ROOT).as_posix()
     return Part(f"{file}, lines {first} to {first + len(lines) - 1}", textwrap.dedent("".join(lines)))
 
 

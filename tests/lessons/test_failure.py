@@ -104,7 +104,7 @@ def test_values_are_short_and_showing_them_never_raises():
     node = type("Value", (), {"__init__": lambda self, value: setattr(self, "value", value)})
     assert failure.short(node(np.array(2.5))) == "Value(2.5)" and failure.short(node(node(1.0))) == "Value(Value(1))"
     assert failure.short(Loud()) == "a Loud" and failure.short([1, Loud()]) == "a list"
-    assert failure.short("x" * 500) == f"'{'x' * 59}…" and failure.short([[9] * 6] * 6) == str([[9] * 6] * 6)
+    assert failure.short("x" * 500) == f"'{'x' * 60}'…" and failure.short([[9] * 6] * 6) == str([[9] * 6] * 6)
     assert failure.short([["x" * 40] * 6] * 6) == "a list" and failure.short(np.ones(7)) == "an array of the shape [7]"
     assert failure.short(object()) == "<object>" and failure.short(int) == "the class int"
     assert (
