@@ -27,9 +27,9 @@ def test_a_step_runs_and_judges_answers(one, tmp_path):
     assert done.returncode == 0, done.stderr.decode()[-3000:]
 
 
-def quick(program, seconds=4):
+def quick(program):
     """Return a program in which an endless loop in an answer is stopped after a few seconds of computing."""
-    return f"from unittest import mock\nmock.patch('lessons.exercise.SECONDS', {seconds}).start()\n{program}"
+    return f"from unittest import mock\nmock.patch('lessons.exercise.SECONDS', 4).start()\n{program}"
 
 
 MADE = """
