@@ -15,6 +15,7 @@ import inspect
 import itertools
 import os
 import re
+import sysconfig
 import textwrap
 import traceback
 import warnings
@@ -23,8 +24,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import instructor, own, progress
+from . import failure, instructor, own, progress
 from .catalogue import FOLDER, Lesson, all_lessons, of_exercise
+from .limit import TooLong, within
 
 if TYPE_CHECKING:
     from viz import Drawing
@@ -50,6 +52,7 @@ class Wrong(Exception):
 
 SIGNS = {"right": "✓", "wrong": "✗", "open": "○"}
 GIVEN = 80  # characters of an answer in a report
+SECONDS = 20  # of the processor's time for a check
 COLOURS = {"right": "#2e7d32", "wrong": "#c62828", "open": "#757575"}
 
 
@@ -105,8 +108,8 @@ def exercise(*hints: str) -> Callable[[Callable[[Any], None]], Exercise]:
 def check(name: str, answer: Any, student: str = "") -> Verdict:
     """Judge an answer to the exercise `name`: right, wrong and why, or still open.
 
-    An exercise of the bank is judged with the numbers of `student`.  A wrong answer raises nothing, even if its code fails.
-    Raises ValueError if there is no such exercise.
+    An exercise of the bank is judged with the numbers of `student`.  A wrong answer raises nothing, even if its code fails, and
+    one that loops without end is stopped after SECONDS.  Raises ValueError if there is no such exercise.
 
     >>> check("three_uses", ...)
     ○ three_uses: not answered yet. Replace the dots with your answer; lessons.hint("three_uses") helps.
@@ -118,12 +121,13 @@ def check(name: str, answer: Any, student: str = "") -> Verdict:
         warnings.simplefilter("always", UserWarning)
         try:
             with for_learner(name, student):
-                found.judge(answer)
-        except Exception as e:
+                within(SECONDS, lambda: found.judge(answer), computing=True)
+        except (Exception, SystemExit, TooLong) as e:
             if has_gap(answer):
                 words = "not answered yet. Replace the dots with your answer"
                 return Verdict(name, "open", f'{words}; lessons.hint("{name}") helps.')
-            wrong = e if isinstance(e, Wrong) else failed(e)
+            with for_learner(name, student):
+                wrong = e if isinstance(e, Wrong) else stopped(e, name, answer, found)
             words = str(wrong)
             if words.endswith("is not right"):  # no reason is known
                 words += f'; lessons.hint("{name}") helps'
@@ -157,7 +161,44 @@ def _warnings(warned: list[warnings.WarningMessage], known: str = "") -> str:
     return "".join(f"\nyour code warns: {line}" for line in lines if told not in line)
 
 
-def failed(e: Exception, when: str = "") -> Wrong:
+def stopped(e: BaseException, name: str, answer: Any, found: Exercise) -> Wrong:
+    """Return in words why a check could not finish, with the arguments of the answer's last call and the first hint."""
+    where = failure.arguments_at(answer, e.__traceback__)
+    unfit = unusable(e, name, answer, found) if where is None else None
+    words, mistake, line = unfit or (str(wrong := failed(e)), wrong.mistake, wrong.line)
+    at = f"\nwhere {where}" if where else ""
+    hint = f"\nHint: {found.hints[0]}" if found.hints else ""
+    return Wrong(f"{words}{at}{hint}", mistake=mistake, line=line)
+
+
+def unusable(e: BaseException, name: str, answer: Any, found: Exercise) -> tuple[str, str, str] | None:
+    """Return the words, the mistake and the line for an answer that a check cannot call, or whose result it cannot use."""
+    said = str(e).partition("\n")[0]
+    if isinstance(e, TypeError) and "is not callable" in said and not callable(answer):
+        return f"expected a function, got {failure.short(answer)}: begin with def {name}(...)", "no function", ""
+    refused = re.match(r"(?:.*\.)?([\w<>]+)\(\) (?:takes|missing|got an unexpected|got multiple)", said)
+    if isinstance(e, TypeError) and refused:
+        one = None if name in _bank() else _lesson(name)
+        wanted = failure.parameters(one, name, refused[1] if isinstance(answer, type) else name)
+        right = f": expected {', '.join(wanted) or 'no arguments'}" if wanted is not None else ""
+        return f"the arguments do not fit, {said}{right}", "wrong arguments", ""
+    if isinstance(e, TooLong) or of_minigrad(e) or (last := failure.last_call(answer, found.judge, SECONDS)) is None:
+        return None
+    called, where, result = last
+    given = f"for {where}, " if where else ""
+    returned = f"{given}{called} returns {failure.short(result)}"
+    why = f"the check cannot use this result ({type(e).__name__}: {said})"
+    return f"{returned}\n{why}", f"a result that raises {type(e).__name__}", ""
+
+
+def of_minigrad(e: BaseException) -> bool:
+    """Return True for an error that minigrad itself has raised: it says more than a check could."""
+    from minigrad.places import PACKAGE
+
+    return traceback.extract_tb(e.__traceback__)[-1].filename.startswith(PACKAGE)
+
+
+def failed(e: BaseException, when: str = "") -> Wrong:
     """Return the error that the learner's code raised, with its line and its fix, but without lines of the checks.
 
     `when` says in which case it was raised.
@@ -166,15 +207,19 @@ def failed(e: Exception, when: str = "") -> Wrong:
 
     files = r"(?:expect|values|forbidden|difference|incoming|loops|(?:exercises|bank|build).[\w/\\]+)\.py"
     message = re.sub(rf"^  (.* )?at {re.escape(f'{FOLDER}{os.sep}')}{files}:.*\n", "", f"{e}\n", flags=re.M)
+    message = re.sub(r"\x1b\[[\d;]*m", "", message)  # Numba's colours
     steps = traceback.extract_tb(e.__traceback__)
-    own = [step.line for step in steps if not step.filename.startswith((PACKAGE, f"{FOLDER}{os.sep}")) and step.line]
+    others = (PACKAGE, f"{FOLDER}{os.sep}", *(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib")))
+    own = [step.line for step in steps if not step.filename.startswith(others) and step.line]
     line = own[-1] if own else ""
     at = f"\nin the line: {line}" if line not in message else ""
-    return Wrong(
-        f"{when}your code raises {type(e).__name__}: {message.rstrip()}{at}",
-        mistake=f"raises {type(e).__name__}",
-        line=line,
-    )
+    said = f"raises {type(e).__name__}: {message.rstrip()}"
+    if isinstance(e, TooLong):
+        said = f"was {e}: is there a loop without end?"
+    elif isinstance(e, RecursionError):
+        said += ", so it calls itself without end"
+    mistake = "loop without end" if isinstance(e, TooLong) else f"raises {type(e).__name__}"
+    return Wrong(f"{when}your code {said}{at}", mistake=mistake, line=line)
 
 
 def _without_numbers(message: str) -> str:

@@ -13,15 +13,15 @@ import inspect
 import json
 import linecache
 import os
-import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from . import own
 from .exercise import Verdict, check, shown
+from .limit import TooLong, within
 
 LINE = 500  # characters of the message of a failed cell
 PICTURE = 300_000  # characters of the largest picture
@@ -41,10 +41,6 @@ class Task:
     pictures: bool  # verdicts have them
     seconds: float  # for a cell or a check
     memory: int  # bytes beyond minigrad's own needs; 0 for no limit
-
-
-class TooLong(BaseException):
-    """The time of a cell or check is over.  A BaseException, so that a learner's `except Exception` does not catch it."""
 
 
 def shell() -> Any:
@@ -72,22 +68,6 @@ def limit_memory(extra: int) -> None:
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     most = pages * resource.getpagesize() + extra
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
-
-
-def within(seconds: float, f: Callable[[], Any]) -> Any:
-    """Return f's result; raise TooLong after `seconds`, if the system has timers."""
-
-    def ring(*_: Any) -> None:
-        raise TooLong(f"stopped after {seconds:g} s")
-
-    if not hasattr(signal, "setitimer"):
-        return f()
-    signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        return f()
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def main(task: str, results: str) -> None:

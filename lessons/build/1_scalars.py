@@ -13,12 +13,9 @@
 # - compute a derivative as a sum over paths
 
 # %%
-import inspect
-
 from engine import *
 
 import lessons
-from lessons.build import source_of
 from viz import draw
 
 # %% [markdown]
@@ -199,21 +196,22 @@ lessons.predict(
 #
 # ## Your lines and minigrad's
 #
-# minigrad keeps the graph apart from the numbers. A tensor has a `grad_fn`, a node; its `next_functions` are the parents.
+# minigrad keeps the graph apart from the numbers. A node has edges, and a tensor leads to its node, its `grad_fn`.
 
 # %%
+from lessons.build.beside import beside
 from minigrad.core import graph, tensor
 
-print(source_of(Value))
-print(inspect.getsource(graph.Node))
-print(inspect.getsource(tensor)[:1500])
+beside((Value, graph.FullNode, tensor.Tensor.grad_fn))
 
 # %% [markdown]
 # The extra lines there are for:
 #
-# - **edges with a number**: a node may have several results, and an edge says which one
-# - **no values in the graph**: a node keeps only what its backward needs, so memory is freed early
-# - **hooks and names**: `register_hook` and `name` let a user look into the graph
+# - `_edges`: instead of parents. An edge also says which result of a node it means, since a node may have several
+# - `_saved`: what backward needs, and no other values, so memory is freed early. `_seq` is your `number`
+# - `_meta`: the shape and dtype of each result, so gradients get the same
+# - `_hooks`, `_trace`, `events`: users and pictures may watch a node
+# - `history`: a view finds its node anew after a write, as in step 5
 #
 # ## Summary
 #

@@ -13,8 +13,6 @@
 # - write a backward pass whose work grows with the number of edges
 
 # %%
-import inspect
-
 from engine import *
 
 import lessons
@@ -166,21 +164,25 @@ lessons.check("forget", forget)
 # %% [markdown]
 # ## Your lines and minigrad's
 #
-# The same walk is in `minigrad/core/backward.py`: a heap, and the youngest node first.
+# The same walk is in `minigrad/core/engine.py`: a heap, and the youngest node first. `minigrad/core/backward.py` runs one node, and
+# adds to the leaves.
 
 # %%
+from lessons.build.beside import beside
 from minigrad.core import backward as theirs
+from minigrad.core import engine as walk
 
-print(inspect.getsource(backward))
-print(inspect.getsource(theirs))
+beside((backward, walk.backward_loop), (accumulate, theirs.add_grad))
 
 # %% [markdown]
 # The extra lines there are for:
 #
-# - **only the leaves**: `.grad` of an intermediate result is dropped unless `retain_grad` was called
-# - **freeing**: a node's saved tensors are released after its turn, unless `retain_graph=True`
-# - **create_graph**: backward may itself be recorded, for second derivatives
-# - **inputs**: `grad(outputs, inputs)` visits only the nodes between them
+# - `type(node) is Leaf`: only leaves get a `.grad`. The gradient of an inner node is dropped unless `retain_grad` was called
+# - `allowed`, `ends_here`: `grad(outputs, inputs)` visits only the nodes between them
+# - `step`: arrays flow, or tensors if backward is recorded for second derivatives; it also frees what a node saved
+# - `OutputEdge`, `give`: a node with several results collects a gradient for each
+# - `leaves`, `backward_on_arrays`: less work for the common cases
+# - `add_grad`: adds in place where the memory belongs to the leaf alone
 #
 # ## Summary
 #

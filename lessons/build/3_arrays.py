@@ -13,12 +13,9 @@
 # - write the backward of a matrix product and of a sum
 
 # %%
-import inspect
-
 from engine import *
 
 import lessons
-from lessons.build import source_of
 from viz import draw
 
 # %% [markdown]
@@ -203,20 +200,22 @@ draw(loss, passes=("forward", "backward"))
 # %% [markdown]
 # ## Your lines and minigrad's
 #
-# A tensor of minigrad holds a NumPy array as your `Value` does. Its operators are in `minigrad/core/tensor.py`.
+# A tensor of minigrad holds a NumPy array as your `Value` does, and its backward undoes broadcasting in the same way.
 
 # %%
-from minigrad import Tensor
+from lessons.build.beside import beside
+from minigrad.core import backward as theirs
+from minigrad.core import tensor
+from minigrad.ops.pointwise import Mul
 
-print(source_of(Value))
-print(inspect.getsource(Tensor)[:3000])
+beside((Value, tensor.wrap), (unbroadcast, theirs.fit, theirs.sum_to), (mul_pull, Mul))
 
 # %% [markdown]
 # The extra lines there are for:
 #
-# - **dtypes and devices**: float32, integers, and arrays of a GPU, each with its own rules
-# - **views**: `x[0]` shares memory with `x`, which step 5 needs
-# - **batches of matrices**: `@` broadcasts all dimensions but the last two
+# - `_ver`, `_view`, `_tan`: writes, views and tangents, of steps 5 and 6
+# - `fit`: a gradient gets the dtype of its input as well as its shape
+# - `reshape`: a dimension of size 1 needs no sum
 #
 # ## Summary
 #

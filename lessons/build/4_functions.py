@@ -13,12 +13,9 @@
 # - skip gradients that are not needed, and return several results
 
 # %%
-import inspect
-
 from engine import *
 
 import lessons
-from lessons.build import source_of
 from viz import draw
 
 # %% [markdown]
@@ -281,23 +278,27 @@ lessons.check("Polar", Polar)
 # %% [markdown]
 # ## Your lines and minigrad's
 #
-# `minigrad/core/function.py` has `apply`, and `minigrad/core/context.py` has `ctx`.
+# `minigrad/core/function.py` has `apply`, which calls `eager` outside of transforms, and `minigrad/core/context.py` has `ctx`.
 
 # %%
+from lessons.build.beside import beside
 from minigrad.core import context, function
 
-print(source_of(Context))
-print(inspect.getsource(context))
-print(source_of(Function))
-print(inspect.getsource(function))
+Ctx = context.Ctx
+beside(
+    (Function, function.Function.eager, function.run_forward),
+    (Context, Ctx.__init__, Ctx.save_for_backward, Ctx.saved_tensors),
+)
 
 # %% [markdown]
 # The extra lines there are for:
 #
-# - **messages**: a wrong number of gradients is reported with the Function's name and line
-# - **marks**: `mark_dirty`, `mark_non_differentiable` and `set_materialize_grads` say what forward did
-# - **versions**: a saved tensor that changes in place is noticed, as in step 5
-# - **layers**: under vmap, grad or jvp, a call goes to another interpreter first, as in step 7
+# - `_check`, `services`: a wrong argument is reported with the Function's name and the user's line
+# - `_dirty`, `_nondiff`, `_materialize`: `mark_dirty`, `mark_non_differentiable` and `set_materialize_grads` say what forward did
+# - `unpack`: a saved tensor that changed in place is noticed, as in step 5
+# - `tracked`, `enter`: under `no_grad`, and inside forward, nothing is recorded
+# - `attach`: makes ctx the node of the results. Here ctx and node are one object
+# - `frame.dual`, `observers`: forward mode, and the recorder that draws pictures
 #
 # ## Summary
 #

@@ -13,8 +13,6 @@
 # - write to a tensor and to its views, and keep all histories correct
 
 # %%
-import inspect
-
 import numpy as np
 from engine import *
 
@@ -174,22 +172,26 @@ draw(loss)
 # %% [markdown]
 # ## Your lines and minigrad's
 #
-# Two files of minigrad do this: `saved.py` has the versions, `inplace.py` the histories.
+# Two files of minigrad do this: `saved.py` has the versions, and `inplace.py` the writes. A view's history is in `graph.py`.
 
 # %%
-from lessons.build import source_of
-from minigrad.core import inplace, saved
+from lessons.build.beside import beside
+from minigrad.core import graph, inplace, saved
 
-print(source_of(Saved), inspect.getsource(saved.Saved), sep="\n")
-print(inspect.getsource(write), inspect.getsource(inplace.inplace_at), sep="\n")
+beside(
+    (Saved, saved.Saved, saved.unpack),
+    (write, inplace.write, inplace.check_writable, inplace.rebase),
+    (history, graph.history, graph.derive),
+)
 
 # %% [markdown]
 # The extra lines there are for:
 #
-# - **any chain of views**: each parent of a view has its part replaced, up to the base
-# - **layers**: under a transform, each layer renews its own histories
-# - **memory**: an operation saves its own result without a circle of references
-# - **words**: the error names the operation that saved, the one that wrote, and both lines
+# - `rebase`, `derive`: a view may be a view of a view. Each parent has its part replaced, up to the base, and each child follows
+# - `layer`, `lower`: under a transform, each layer renews its histories, and the array is written once, at the bottom
+# - `copy`: keeps the old numbers if backward of the write needs them
+# - `index`, `with_edge`: an operation saves its result without a circle of references
+# - `services.problem`: the error names the operation that saved, the one that wrote, and both lines
 #
 # ## Summary
 #

@@ -14,8 +14,6 @@
 # - get a product with the Hessian from both modes together
 
 # %%
-import inspect
-
 import numpy as np
 from engine import *
 
@@ -26,25 +24,58 @@ from viz import draw
 # ## A pair
 #
 # A `Dual` is a value and its tangent: the change of the value for each unit that the input moves in a chosen direction. Both are
-# nodes of your engine. A `Dual` inherits the operators of `Value`, so your programs accept one as they are. It keeps its parents
-# only for the picture: forward mode needs no graph.
+# nodes of your engine. A dual is a `Box`: it belongs to one call of `jvp`, its `layer`. Step 7 has boxes of other transforms. A box
+# inherits the operators of `Value`, so your programs accept one as they are. It keeps its parents only for the picture: forward
+# mode needs no graph.
 
 
 # %%
-class Dual(Value):
-    """A value with a tangent; both are nodes of the engine."""
+class Layer:
+    """One call of a transform; a later call has a larger number."""
 
-    def __init__(self, value, tangent, parents=(), op=None):
-        self.value, self.tangent, self.grad = value, tangent, None
-        self.parents, self.op = tuple(parents), op
+    batched = False  # True if a box has a batch dimension in front, as in step 7
+
+    def __init__(self):
+        self.number = next(created)
+
+    def inside(self, a):
+        """Return what is in a box of this layer, and anything else as it is."""
+        return a.value if isinstance(a, Box) and a.layer is self else a
+
+
+class Forward(Layer):
+    """One call of jvp."""
+
+    def process(self, function, args):
+        return push(self, function, *args)
+
+
+class Box(Value):
+    """A value of a layer; inside is a node, or a box of a layer further out."""
+
+    def __init__(self, value, layer, parents=(), op=None):
+        self.value, self.layer, self.parents, self.op, self.grad = value, layer, tuple(parents), op, None
+
+
+class Dual(Box):
+    """A box of jvp: a tangent is beside the value."""
+
+    def __init__(self, value, tangent, layer, parents=(), op=None):
+        super().__init__(value, layer, parents, op)
+        self.tangent = tangent
+
+
+def shape_of(x):
+    """Return the shape of an array, a node or a box."""
+    return shape_of(x.value) if isinstance(x, Value) else np.shape(x)
 
 
 def zeros_like(x):
     """Return a node of zeros: the tangent of a constant."""
-    return Value(np.zeros(np.shape(getattr(x, "value", x))))
+    return Value(np.zeros(shape_of(x)))
 
 
-lessons.keep(Dual, zeros_like)
+lessons.keep(Layer, Forward, Box, Dual, shape_of, zeros_like)
 
 # %% [markdown]
 # ## 1. Every product
@@ -82,27 +113,17 @@ def rule_of(function):
 lessons.keep(rule_of)
 
 # %% [markdown]
-# ## 2. The same operations
-#
-# Write `push(function, *args)`. Some arguments are duals, others are not, and those have the tangent `zeros_like(a)`. Apply the
-# Function to the values. Then call its rule, `rule_of(function)`, with the result, all values and all tangents. Return a `Dual` with
-# both; give it `args` and `function` as well, for the picture.
-
-
-# %%
-def push(function, *args): ...
-
-
-lessons.check("push", push)
-
-# %% [markdown]
-# The operators of your engine call `add`, `mul` and so on. Now these ask first if an argument is a dual.
+# The operators of your engine call `add`, `mul` and so on. Now these call `run`. It applies a Function to nodes as before. If there
+# are boxes among them, the innermost of their layers processes the operation: the one whose call began last.
 
 
 # %%
 def run(function, *args):
-    """Apply a Function to nodes; with a dual among them, compute a tangent, too."""
-    return push(function, *args) if any(isinstance(a, Dual) for a in args) else function.apply(*args)
+    """Give an operation to the innermost layer; without one, apply the Function."""
+    layers = [a.layer for a in args if isinstance(a, Box)]
+    if not layers:
+        return function.apply(*args)
+    return max(layers, key=lambda layer: layer.number).process(function, args)
 
 
 def add(x, y):
@@ -131,12 +152,28 @@ def total(x):
 
 lessons.keep(run, add, mul, matmul, exp, tanh, total)
 
+# %% [markdown]
+# ## 2. The same operations
+#
+# Write `push(layer, function, *args)`. A dual of this layer has a value and a tangent. Anything else is a constant here, a dual of
+# another layer, too: its tangent is `zeros_like(a)`. `layer.inside(a)` is the value in each case. Pass the values to `run`, since
+# some may be duals of another layer. Then call the rule, `rule_of(function)`, with the result, all values and all tangents. Return a
+# `Dual` of the layer with both; give it `args` and `function` as well, for the picture.
 
+
+# %%
+def push(layer, function, *args): ...
+
+
+lessons.check("push", push)
+
+
+# %%
 def f(x, w):
     return tanh(x * w) * x
 
 
-x = Dual(Value(2.0), Value(1.0))
+x = Dual(Value(2.0), Value(1.0), Forward())
 w = Value(0.5)
 y = f(x, w)
 print(y.value.value, y.tangent.value)
@@ -147,8 +184,9 @@ draw(y, passes="jvp")
 #
 # ## 3. A direction
 #
-# Write `jvp(f, xs, vs)`: call `f` with duals of the values `xs` and the tangents `vs`, lists of nodes of the same length. Return the
-# value and the tangent of the result. If `f` ignores its arguments, its result is no dual, and the tangent is zero.
+# Write `jvp(f, xs, vs)`: make a `Forward()`, and call `f` with its duals of the values `xs` and the tangents `vs`, lists of nodes of
+# the same length. Return the value and the tangent of the result. If `f` ignores its arguments, its result is no dual of this
+# layer, and the tangent is zero.
 
 
 # %%
@@ -156,6 +194,23 @@ def jvp(f, xs, vs): ...
 
 
 lessons.check("jvp", jvp)
+
+
+# %%
+def product_with_a_slope(x):
+    _, slope = jvp(lambda y: x + y, [Value(1.0)], [Value(1.0)])  # of x + y with respect to y
+    return x * slope
+
+
+lessons.predict(
+    "A jvp inside a function: the slope of x + y with respect to y, times x. What is the derivative of this product at x = 1?",
+    {
+        0: "The slope is 1 for every x, but the product with x is not constant.",
+        1: "The slope is 1 for every x, so the product is x. Each dual knows its layer, so y's tangent does not meet that of x.",
+        2: "That takes x's tangent for one of y. Engines without layers make this mistake, called perturbation confusion.",
+    },
+    lambda: int(jvp(product_with_a_slope, [Value(1.0)], [Value(1.0)])[1].value),
+)
 
 # %% [markdown]
 # ## Columns and rows
@@ -233,21 +288,23 @@ draw(slope, passes="backward")
 # %% [markdown]
 # ## Your lines and minigrad's
 #
-# In minigrad, forward mode is a layer: `minigrad/layers/jvp.py`. Its `process` is your `push`.
+# In minigrad, forward mode is a layer: `minigrad/layers/jvp.py`. Its `process` is your `push`, and its boxes are the `Box` of
+# `minigrad/core/tensor.py`.
 
 # %%
+from lessons.build.beside import beside
+from minigrad.core import tensor
 from minigrad.layers.jvp import Jvp
 
-print(inspect.getsource(push))
-print(inspect.getsource(Jvp.process))
+beside((Box, tensor.Box), (push, Jvp.process))
 
 # %% [markdown]
 # The extra lines there are for:
 #
-# - **no zeros**: an argument without a tangent stays without one, and no rule multiplies by zero
-# - **levels**: a jvp inside a jvp must not take the outer tangent for its own
-# - **writes**: an in-place operation also writes to the tangent
-# - **Functions of users**: a custom Function has its own `jvp(ctx, *tangents)`, which reads what `setup_context` saved
+# - `_a`: a box has no array, so no operation can compute with it by mistake
+# - `tangents` may be `None`: no rule multiplies by zero
+# - `cls.primitive`: the Function of a user has its `jvp(ctx, *tangents)`, which reads what `setup_context` saved
+# - `view`, `renew`: an in-place operation also writes to the tangent, and a view's tangent is a view
 #
 # ## Summary
 #

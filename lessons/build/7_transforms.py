@@ -10,11 +10,9 @@
 #
 # - say which layer an operation meets first, and why
 # - run a function of one example on a batch, without a loop
-# - nest `grad` and `vmap` in any order
+# - nest `grad`, `vmap` and `jvp` in any order
 
 # %%
-import inspect
-
 import numpy as np
 from engine import *
 
@@ -24,34 +22,9 @@ from viz import draw
 # %% [markdown]
 # ## Boxes
 #
-# A `Box` hides a value from the layers below. It has a `layer`, and its `value` is a node, or a box of a layer further out. A layer
-# has a `number` from the counter of step 1: the call that began last is the innermost, so it has the largest number.
-
-
-# %%
-class Box(Value):
-    """A value of a layer; what is inside belongs to the layers below."""
-
-    def __init__(self, value, layer, parents=(), op=None):
-        self.value, self.layer, self.parents, self.op, self.grad = value, layer, tuple(parents), op, None
-
-
-class Layer:
-    """One call of a transform."""
-
-    batched = False  # True if a box has a batch dimension in front
-
-    def __init__(self):
-        self.number = next(created)
-
-    def inside(self, a):
-        """Return what is in a box of this layer, and anything else as it is."""
-        return a.value if isinstance(a, Box) and a.layer is self else a
-
-
-lessons.keep(Box, Layer)
-
-# %% [markdown]
+# A `Box` hides a value from the layers below: its `value` is a node, or a box of a layer further out. In step 6 all boxes were duals.
+# The call that began last is the innermost, so its layer has the largest `number`.
+#
 # ## 1. Who is asked first
 #
 # Write `innermost(args)`: the layer with the largest number among the layers of the boxes in `args`, or `None` if there is no box.
@@ -65,16 +38,18 @@ def innermost(args): ...
 lessons.check("innermost", innermost)
 
 # %% [markdown]
-# `run` asks it. A product of matrices goes to a layer as a product and a sum, so no layer needs a rule for it. Three small
-# Functions change shapes: layers need them.
+# `run` asks it. A product of matrices goes to a layer as a product and a sum, so only `jvp` has a rule for it. Three small
+# Functions change shapes: layers need them. Each does the same to a tangent.
 
 
 # %%
 def run(function, *args):
-    """Give an operation to the innermost layer; without one, to a dual or to the Function."""
-    if (layer := innermost(args)) is not None:
-        return contracted(*args) if function is MatMul else layer.process(function, args)
-    return push(function, *args) if any(isinstance(a, Dual) for a in args) else function.apply(*args)
+    """Give an operation to the innermost layer; without one, apply the Function."""
+    if (layer := innermost(args)) is None:
+        return function.apply(*args)
+    if function is MatMul and not isinstance(layer, Forward):
+        return contracted(*args)
+    return layer.process(function, args)
 
 
 def contracted(x, y):
@@ -86,9 +61,9 @@ def contracted(x, y):
 
 def shape_of(x):
     """Return the shape that a program sees: in a batch, that of one example."""
-    if isinstance(x, Box):
-        return shape_of(x.value)[1:] if x.layer.batched else shape_of(x.value)
-    return shape_of(x.value) if isinstance(x, Dual) else np.shape(getattr(x, "value", x))
+    if isinstance(x, Box) and x.layer.batched:
+        return shape_of(x.value)[1:]
+    return shape_of(x.value) if isinstance(x, Value) else np.shape(x)
 
 
 class Reshape(Function):
@@ -129,7 +104,21 @@ class SumTo(Function):
         return np.broadcast_to(g, ctx.shape), None
 
 
-lessons.keep(run, contracted, shape_of, Reshape, Expand, SumTo)
+def rule_of(function):
+    """Return the rule of a Function: the tangent of its result, from the result, the arguments and their tangents."""
+    if function in (Reshape, Expand, SumTo):
+        return lambda out, x, shape, tx, _: run(function, tx, shape)
+    return {
+        Add: lambda out, x, y, tx, ty: tx + ty,
+        Mul: lambda out, x, y, tx, ty: product_jvp(mul, x, y, tx, ty),
+        MatMul: lambda out, x, y, tx, ty: product_jvp(matmul, x, y, tx, ty),
+        Exp: lambda out, x, tx: out * tx,
+        Tanh: lambda out, x, tx: (1 - out * out) * tx,
+        Sum: lambda out, x, tx: total(tx),
+    }[function]
+
+
+lessons.keep(run, contracted, shape_of, Reshape, Expand, SumTo, rule_of)
 
 # %% [markdown]
 # ## 2. Shapes in a batch
@@ -274,6 +263,8 @@ assert np.isclose(second.value, 12.0), "the second derivative of x**3 at 2"
 w, xs = Value(np.ones((2, 3))), Value([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
 per_example = vmap(lambda x: grad(lambda w: total(tanh(w @ x)))(w))(xs)
 assert per_example.value.shape == (2, 2, 3), "a gradient of w for each example"
+_, along = jvp(grad(lambda x: total(x * x * x)), [Value([1.0, 2.0])], [Value([1.0, 0.0])])
+assert np.allclose(along.value, [6.0, 0.0]), "forward over reverse: a product with the Hessian"
 draw(grad(lambda x: x * x)(Value(3.0)))
 
 # %% [markdown]
@@ -281,22 +272,27 @@ draw(grad(lambda x: x * x)(Value(3.0)))
 #
 # ## Your lines and minigrad's
 #
-# `minigrad/core/frames.py` finds the layer, and `minigrad/layers/grad.py` records.
+# `minigrad/core/frames.py` finds the layer. The layers are in `minigrad/layers`.
 
 # %%
-from lessons.build import source_of
+from lessons.build.beside import beside
 from minigrad.core import frames
-from minigrad.layers import grad as theirs
+from minigrad.layers import batching
+from minigrad.layers import grad as recording
 
-print(source_of(innermost), inspect.getsource(frames.apply_at), sep="\n")
-print(source_of(grad), inspect.getsource(theirs.Grad), sep="\n")
+beside(
+    (run, frames.apply_at, frames.push),
+    (lift, batching.lift),
+    (Grad, recording.Grad.process, recording.pull_back),
+)
 
 # %% [markdown]
 # The extra lines there are for:
 #
-# - **frames**: a stack of layers is set for a block of code, so a layer also meets operations without boxes
-# - **writes**: each layer renews its own histories after an in-place operation
-# - **Functions of users**: backward and vmap rules of a custom Function run in the layer that called it
+# - `frame`: a stack of layers is set for a block of code, so a layer also meets operations without boxes, and no layer needs a number
+# - `pull_back`: the tape is a graph, and the walk of step 2 runs over it
+# - `cls.view`: writes, whose histories each layer renews
+# - `custom`: backward of a user's Function runs in the layer that called it
 #
 # ## Summary
 #

@@ -285,20 +285,21 @@ for name, train in engines.items():
 # minigrad's kernels begin with a formula, too. This is the whole definition of `silu` there, and the loop that minigrad makes of it:
 
 # %%
+from lessons.build.beside import beside
 from minigrad.kernels import generate
 from minigrad.ops.nn.activation import Silu as Theirs
 
-print(inspect.getsource(Theirs))
 print(generate.forward("silu", Theirs.kernel, (True,), np.dtype(np.float32)))
-print(inspect.getsource(loop_source))
+beside((pointwise, Theirs), (loop_source, generate.module))
 
 # %% [markdown]
-# The extra lines are there for:
+# The extra lines there are for:
 #
-# - **dtypes**: `float32(1)` keeps the loop in float32, where Numba would widen it
-# - **several cores**: with `nogil=True`, threads can run parts of a large array at the same time
-# - **one formula for all**: minigrad also differentiates it for the jvp pass, runs it on a GPU, and draws it
-# - **a cache**: the module is a file, so Numba compiles it once and not in every program
+# - `dtype`: `float32(1)` keeps the loop in float32, where Numba would widen it
+# - `nogil=True`: threads can run parts of a large array at the same time
+# - `row`: an operation such as softmax has a loop over rows around that over elements
+# - `prelude`: a formula may not be a scalar one. Then there is no kernel, and NumPy computes
+# - **a module**: it is a file, so Numba compiles it once and not in every program
 #
 # Around the kernel, `minigrad/core/tensor.py` is what `Value` is in your engine, and `minigrad/core/frames.py` decides which layer
 # an operation meets first. How long are they?

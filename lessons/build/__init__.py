@@ -17,11 +17,12 @@ The engine after step 4, on which steps 5 to 8 build:
   `Value` is a constant
 - `unbroadcast(g, shape)`, `numeric_gradient(f, x)`
 
-Since step 6 the operators call `run(function, *args)`.  Step 7 gives it layers: `Box(value, layer)`, `innermost(args)`,
-`shape_of(x)`, the Functions `Reshape`, `Expand` and `SumTo`, and the transforms `vmap(f)` and `grad(f)`.
+Since step 6 the operators call `run(function, *args)`, which gives boxes to the innermost layer: `Layer`, `Forward`,
+`Box(value, layer)`, `Dual`, `shape_of(x)`.  Step 7 adds `innermost(args)`, the layers `Batch` and `Grad`, the Functions
+`Reshape`, `Expand` and `SumTo`, and the transforms `vmap(f)` and `grad(f)`, which nest with `jvp` in any order.
 
-The last cells of steps 1 to 4 show graph.py, backward.py, tensor.py, function.py and context.py of minigrad/core.  Steps 5 to 8
-show inplace.py, saved.py, engine.py and frames.py.
+The last cell of each step shows the learner's definitions beside those of minigrad (beside.py), and over all steps each file of
+minigrad/core.
 """
 
 from __future__ import annotations
@@ -30,23 +31,17 @@ import ast
 import functools
 import linecache
 import re
-import signal
 import sys
-import threading
 import types
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from lessons.catalogue import cells, steps
-from lessons.exercise import Exercise, Wrong, exercise
 from lessons.instructor import solutions, solved
 
-__all__ = ["ENGINE", "keep", "put", "source_of", "state", "stopped_after", "task"]
+__all__ = ["ENGINE", "keep", "put", "source_of", "state"]
 
 ENGINE = "engine.py"
-SECONDS = 10  # of processor time for an answer
 HEADER = '''"""My autograd engine."""
 
 import heapq
@@ -150,45 +145,3 @@ def after(text: str, one: Any) -> str:
                 first, last = span(found)
                 text = put(text, name, "".join(lines[first - 1 : last]))
     return text
-
-
-@contextmanager
-def stopped_after(seconds: float) -> Iterator[None]:
-    """Raise Wrong if the block computes longer, as an endless loop does; a busy machine does not count.
-
-    In another thread than the main one, and without such timers, do nothing.
-    """
-    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(*_: Any) -> None:
-        raise Wrong(
-            f"stopped after {seconds:g} seconds: is there a loop without end, or a node that is visited again and again?"
-        )
-
-    old = signal.signal(signal.SIGVTALRM, stop)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, old)
-
-
-def task(*hints: str) -> Callable[[Callable[[Any], None]], Exercise]:
-    """Mark a function as the check of a task, as `exercise` does; the answer may run for SECONDS.
-
-    >>> task("Count again.")(print).hints
-    ('Count again.',)
-    """
-
-    def marked(judge: Callable[[Any], None]) -> Exercise:
-        @functools.wraps(judge)
-        def limited(answer: Any) -> None:
-            with stopped_after(SECONDS):
-                judge(answer)
-
-        return exercise(*hints)(limited)
-
-    return marked

@@ -10,6 +10,7 @@ import numpy as np
 
 import minigrad
 from lessons.exercise import Wrong
+from lessons.failure import short
 
 
 def names_of(answer: Any) -> dict[str, Any]:
@@ -23,12 +24,27 @@ def names_of(answer: Any) -> dict[str, Any]:
     return known[0] if known else vars(sys.modules["__main__"])
 
 
+def is_class(answer: Any) -> None:
+    """Expect a class."""
+    if not isinstance(answer, type):
+        raise Wrong(f"expected a class, got {short(answer)}")
+
+
+def of_shapes(e: Exception) -> bool:
+    """Return True for an error about shapes that do not fit, as NumPy raises it."""
+    return isinstance(e, (ValueError, IndexError)) and any(
+        word in str(e) for word in ("shape", "dimension", "mismatch")
+    )
+
+
 def close(given: Any, right: Any, what: str, rtol: float = 1e-6) -> None:
     """Expect the shape and the numbers of an array."""
     try:
+        if given is None or np.iscomplexobj(given):  # NumPy would make NaN of the first, and drop a part of the second
+            raise TypeError
         given = np.asarray(given, dtype=float)
     except (TypeError, ValueError):
-        raise Wrong(f"{what}: expected numbers, got a {type(given).__name__}") from None
+        raise Wrong(f"{what}: expected numbers, got {short(given)}") from None
     right = np.asarray(right)
     if given.shape != right.shape:
         raise Wrong(f"{what} has the shape {list(given.shape)}, expected {list(right.shape)}")
@@ -47,7 +63,10 @@ def same_gradients(
     theirs = [minigrad.tensor(a, requires_grad=True) for a in arrays]
     out, right = f(*leaves), oracle(*theirs)
     if not hasattr(out, "value"):
-        raise Wrong(f"{what}: the result is a {type(out).__name__}, expected a node of your engine")
+        raise Wrong(f"{what}: the result is {short(out)}, expected a node of your engine")
+    for number, (leaf, a) in enumerate(zip(leaves, arrays)):
+        if not np.array_equal(leaf.value, a):
+            raise Wrong(f"{what}: the value of argument {number} has changed: make a new array")
     close(out.value, right.detach().numpy(), f"{what}: the result")
     g = np.random.default_rng().uniform(0.5, 2.0, size=right.shape).round(2)
     wanted = minigrad.autograd.grad(right, theirs, minigrad.tensor(g))

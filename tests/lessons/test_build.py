@@ -1,13 +1,17 @@
 """Each step of the track "Build it" runs with its solutions and judges answers; its engine is what the solutions write."""
 
 import ast
+import inspect
+import json
 
 import pytest
 
 import lessons
 from lessons import build, steps
-from lessons.exercise import Wrong
+from lessons.build.beside import ROOT, Beside, Part, beside, part
+from lessons.catalogue import cells
 
+from .made import made
 from .solved import answers, solutions
 from .test_lessons import JUDGED, filled, run
 
@@ -24,8 +28,45 @@ def test_a_step_runs_and_judges_answers(one, tmp_path):
 
 
 def quick(program):
-    """Return a program in which an endless loop in an answer is stopped after a second."""
-    return "from unittest import mock\nmock.patch('lessons.build.SECONDS', 1).start()\n" + program
+    """Return a program in which an endless loop in an answer is stopped after a few seconds of computing."""
+    return f"from unittest import mock\nmock.patch('lessons.exercise.SECONDS', 4).start()\n{program}"
+
+
+MADE = """
+import json, linecache
+from lessons import exercise
+from lessons import build
+build.keep = lambda answer: None
+found = []
+for number, (name, kind, text) in enumerate({made!r}):
+    names, file = dict(globals()), f"made {{number}}"
+    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+    exec(compile(text, file, "exec"), names)
+    exercise.SECONDS = 0.3 if "endless" in kind else 20
+    verdict = lessons.check(name, names[name])
+    found.append([name, kind, verdict.status, verdict.message])
+print("\\n" + json.dumps(found))
+"""
+NO_ARGUMENTS = ("Saved", "open")  # a method with self alone
+
+
+@pytest.mark.slow
+@EVERY
+def test_made_wrong_answers_get_a_verdict_with_their_arguments(one, tmp_path):
+    known = solutions(one)
+    answers = [(name, kind, text) for name, solution in known.items() for kind, text in made(name, solution)]
+    (tmp_path / build.ENGINE).write_text(build.state(one.number), encoding="utf-8")
+    done = run(BESIDE + filled(one) + MADE.format(made=answers), tmp_path)
+    assert done.returncode == 0, done.stderr.decode()[-3000:]
+    found = json.loads(done.stdout.decode().splitlines()[-1])
+    assert len(found) == len(answers) >= 50
+    assert not [(name, kind, said) for name, kind, status, said in found if status != "wrong"]
+    for name, kind, _, said in found:
+        if said.startswith(("your code raises", "your code was stopped")):
+            assert "\nHint: " in said, (name, kind, said)
+            assert "\nwhere " in said or (name, kind.partition(":")[0]) == NO_ARGUMENTS, (name, kind, said)
+        if "endless" in kind:
+            assert "is there a loop without end?" in said, (name, kind, said)
 
 
 @EVERY
@@ -73,10 +114,28 @@ def test_what_has_no_source_is_not_kept():
         build.keep(lambda x: x)
 
 
-def test_an_endless_loop_is_stopped():
-    with (
-        pytest.raises(Wrong, match=r"stopped after 0\.1 seconds: is there a loop without end"),
-        build.stopped_after(0.1),
-    ):
-        while True:
-            pass
+def shown(one):
+    """Return the files of minigrad in the last comparison of a step: `beside((mine, theirs, ...), ...)`."""
+    cell = next(text for _, text in reversed(cells(one.path)) if "beside(" in text)
+    tree, names = ast.parse(cell), {}
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom) and "minigrad" in node.module]
+    exec(ast.unparse(ast.Module([*imports, *[n for n in tree.body if isinstance(n, ast.Assign)]], [])), names)
+    (call,) = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and getattr(n.func, "id", "") == "beside"]
+    theirs = [eval(ast.unparse(thing), names) for row in call.args for thing in row.elts[1:]]
+    assert all(len(row.elts) > 1 for row in call.args)
+    return {part(thing).place.partition(",")[0] for thing in theirs}
+
+
+def test_the_steps_show_each_file_of_the_core_beside_the_learners_lines():
+    found = set().union(*map(shown, steps()))
+    files = [path for path in (ROOT / "minigrad" / "core").glob("*.py") if path.read_text(encoding="utf-8").strip()]
+    assert {path.relative_to(ROOT).as_posix() for path in files} <= found
+
+
+def test_definitions_stand_beside_each_other_with_their_places():
+    both = beside((shown, Beside.__repr__, Part), (quick, Beside._repr_html_))
+    lines, first = inspect.getsourcelines(Part)
+    assert f"# lessons/build/beside.py, lines {first} to {first + len(lines) - 1}\n@dataclass" in repr(both)
+    assert "# engine.py\ndef quick(program):" in repr(both) and "\ndef _repr_html_(self)" in repr(both)
+    page = both._repr_html_()
+    assert page.count("<pre") == 5 and page.count("<div") == 6 and "&lt;div style=" in page

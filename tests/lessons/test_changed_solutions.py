@@ -34,7 +34,7 @@ STUCK = 300  # seconds without an outcome: machine code does not end, and Python
 IMPORTS = "import numpy as np, lessons\nimport minigrad as torch\n"
 CHECKS = """
 import json, linecache, sys, warnings
-from lessons.run import TooLong, within
+from lessons.limit import TooLong, within
 
 warnings.simplefilter("ignore")
 saved = dict(globals())

@@ -18,7 +18,8 @@ from lessons import grading, lesson, supervise
 from lessons.as_notebook import notebook, sources
 from lessons.class_command import line
 from lessons.grading import Limits, grade, grade_folder
-from lessons.run import TooLong, source, within
+from lessons.limit import TooLong, within
+from lessons.run import source
 from lessons.table import write_csv
 
 pytest.importorskip("IPython")

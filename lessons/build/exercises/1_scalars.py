@@ -2,19 +2,18 @@
 
 import numpy as np
 
-from lessons.build import task
-from lessons.build.oracle import names_of
-from lessons.exercise import Wrong
+from lessons.build.oracle import is_class, names_of
+from lessons.exercise import Wrong, exercise
+from lessons.failure import short
 
 
-@task(
+@exercise(
     "Assign each argument to an attribute: self.value = value, and so on.",
     "self.parents = tuple(parents), self.grad = None, self.number = next(created).",
 )
 def Value(answer):
     """A node is a number, its parents, and the derivative for each of them."""
-    if not isinstance(answer, type):
-        raise Wrong(f"expected a class, got a {type(answer).__name__}")
+    is_class(answer)
     if not issubclass(answer, names_of(answer)["Operators"]):
         raise Wrong("the class does not inherit from Operators, so + and * do not work on its nodes")
     leaf = answer(2.5)
@@ -78,7 +77,7 @@ def two_numbers():
     return round(random.uniform(1.5, 2.4), 2), round(random.uniform(-3.4, -2.5), 2)
 
 
-@task(
+@exercise(
     "Value(value, parents, op, local_grads): compute with value_of(x) and value_of(y), and keep x and y as parents.",
     "If x grows by 1, the sum grows by 1. The same holds for y.",
 )
@@ -91,7 +90,7 @@ def add(answer):
         is_operation(answer, arguments, a + b, (1, 1), "+", wrong)
 
 
-@task(
+@exercise(
     "The local derivative for x is y, and the other way round.",
     "Value(value_of(x) * value_of(y), (x, y), '*', (value_of(y), value_of(x))).",
 )
@@ -108,7 +107,7 @@ def mul(answer):
         is_operation(answer, arguments, a * b, (b, a), "*", wrong)
 
 
-@task(
+@exercise(
     "Compute the result once, and use it for the derivative as well.",
     "local_grads needs a tuple also for one parent: (1 - out * out,), with a comma.",
 )
@@ -122,7 +121,7 @@ def tanh(answer):
         is_operation(answer, (V(a),), t, (1 - t * t,), "tanh", wrong)
 
 
-@task(
+@exercise(
     "If out is x, the answer is 1. Otherwise each parent contributes its local derivative times its own slope.",
     "sum(d * slope(parent, x) for parent, d in zip(out.parents, out.local_grads or ())), after the two simple cases.",
 )
@@ -152,8 +151,12 @@ def slope(answer):
             raise Wrong(f"the slope {what} never ends: stop at x itself, and at leaves") from None
         if given is None:
             raise Wrong(f"the slope {what} is None: is there a return in each case?")
-        if isinstance(given, V):
-            raise Wrong(f"the slope {what} is a Value, expected a plain number")
+        if isinstance(given, V) or np.ndim(given):
+            raise Wrong(f"the slope {what} is {short(given)}, expected a plain number")
         if not np.isclose(given, right):
             why = next((f": {words}" for wrong, words in mistakes if np.isclose(given, wrong)), "")
             raise Wrong(f"the slope {what} is {given:.4g}, expected {right:.4g}{why}, for x = {a} and y = {b}")
+        if (x.value, y.value) != (a, b):
+            raise Wrong(
+                f"the value of x or y has changed, to {x.value:.4g} and {y.value:.4g}: slope only reads the graph"
+            )

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from lessons.build import task
 from lessons.build.oracle import names_of
-from lessons.exercise import Wrong
+from lessons.exercise import Wrong, exercise
+from lessons.failure import short
 
 
 def doubled(V, times):
@@ -31,7 +31,7 @@ def deep(call):
         raise Wrong("a chain of 20,000 nodes raises RecursionError: use a loop and a list instead of calls") from None
 
 
-@task(
+@exercise(
     "Keep a list of waiting nodes and a collection of found ones. Take a node, and look at its parents.",
     "Mark a node as found when you put it into the list, so that it is put there once.",
 )
@@ -49,7 +49,9 @@ def reachable(answer):
             waiting += node.parents
     given = answer(out)
     if given is None or not hasattr(given, "__iter__"):
-        raise Wrong(f"expected a list of nodes, got {given!r}")
+        raise Wrong(f"expected a list of nodes, got {short(given)}")
+    if (x.value, y.value, m.value, out.value) != (2.0, 3.0, 6.0, 40.0):
+        raise Wrong("the value of a node has changed: reachable only reads the graph")
     given = list(given)
     if any(not isinstance(one, V) for one in given):
         raise Wrong("the list has a plain number: skip parents that are no Value")
@@ -68,7 +70,7 @@ def reachable(answer):
     deep(lambda: answer(chain(V, 20_000)[0]))
 
 
-@task(
+@exercise(
     "There are two cases: node.grad is None, or it is a number already.",
     "node.grad = g if node.grad is None else node.grad + g.",
 )
@@ -79,7 +81,9 @@ def accumulate(answer):
     node = V(0.5)
     try:
         answer(node, a)
-    except TypeError:
+    except TypeError as e:
+        if "NoneType" not in str(e):
+            raise
         raise Wrong("the first gradient fails, because node.grad is None: assign it then") from None
     if node.grad is None:
         raise Wrong("node.grad is still None: assign to node.grad")
@@ -106,7 +110,7 @@ def accumulate(answer):
         raise Wrong("the array of the first gradient has changed: += writes into it. Make a new one with +")
 
 
-@task(
+@exercise(
     "arrived = {out.number: g} and heap = [(-out.number, out)]. As long as the heap is not empty, take the youngest.",
     "If parent.number is in arrived, add. If not, assign, and push (-parent.number, parent).",
 )
@@ -170,6 +174,8 @@ def simple(answer, V, a, b, g):
     x, y = V(a), V(b)
     out = x * y
     answer(out)
+    if (x.value, y.value, out.value) != (a, b, a * b):
+        raise Wrong("the value of a node has changed: only grad may")
     if out.grad is None:
         raise Wrong("the gradient of out is None: it gets g, too")
     if x.grad is None:
@@ -194,7 +200,9 @@ def simple(answer, V, a, b, g):
         )
 
 
-@task("reachable(out) has all nodes that backward gave a gradient.", "for node in reachable(out): node.grad = None.")
+@exercise(
+    "reachable(out) has all nodes that backward gave a gradient.", "for node in reachable(out): node.grad = None."
+)
 def forget(answer):
     """The next backward begins without old gradients."""
     V = names_of(answer)["Value"]
@@ -210,7 +218,7 @@ def forget(answer):
             raise Wrong(f"the gradient of {name} is {kind}")
     if other.grad != 1.5:
         raise Wrong("a node outside the graph has lost its gradient")
-    if (x.value, m.value) != (2.0, 6.0) or out.parents != (m, m):
+    if (x.value, m.value, out.value) != (2.0, 6.0, 36.0) or out.parents != (m, m):
         raise Wrong("values or parents have changed: only grad may")
     if result is not None:
         raise Wrong("it returns something: it only changes the nodes")

@@ -3,12 +3,11 @@
 import numpy as np
 
 import minigrad
-from lessons.build import task
-from lessons.build.oracle import close
-from lessons.exercise import Wrong
+from lessons.build.oracle import close, of_shapes
+from lessons.exercise import Wrong, exercise
 
 
-@task(
+@exercise(
     "np.zeros(x.shape) for the result. For each index of np.ndindex(x.shape), change one element of a copy.",
     "(f(x + step) - f(x - step)) / (2 * h), where step is h at the index and 0 elsewhere.",
 )
@@ -36,7 +35,7 @@ def numeric_gradient(answer):
     close(large, [2.0], "the gradient of x**2 at 1 with h = 0.5, where differences from both sides are exact,")
 
 
-@task(
+@exercise(
     "First sum over the first g.ndim - len(shape) dimensions. Then over each dimension where shape has a 1.",
     "g.sum(axis=repeated, keepdims=True), with a tuple of the dimensions whose size in shape is 1.",
 )
@@ -112,7 +111,7 @@ def pulls(answer, oracle, arrays, called, formula):
         close(one, right, f"the gradient of {name}")
 
 
-@task("The local derivative for x is y: multiply g by it.", "return g * y, g * x")
+@exercise("The local derivative for x is y: multiply g by it.", "return g * y, g * x")
 def mul_pull(answer):
     """Each factor gets the incoming gradient times the other factor."""
     random = np.random.default_rng()
@@ -126,7 +125,7 @@ def mul_pull(answer):
         )
 
 
-@task(
+@exercise(
     "Let the shapes decide: (n, m) times (m, k) for x, and (k, n) times (n, m) for y.",
     "g @ y.T and x.T @ g. For a vector y, the first is np.outer(g, y).",
 )
@@ -145,10 +144,12 @@ def matmul_pull(answer):
             "use np.outer(g, y)",
         )
     except ValueError as e:
+        if not of_shapes(e):
+            raise
         raise Wrong(f"for a vector y it fails ({str(e).partition(':')[0]}): use np.outer(g, y)") from None
 
 
-@task("g is one number, and each element of x gets it.", "np.full(x.shape, g), or g * np.ones(x.shape).")
+@exercise("g is one number, and each element of x gets it.", "np.full(x.shape, g), or g * np.ones(x.shape).")
 def sum_pull(answer):
     """The transpose of summing is repeating: each element gets g."""
     random = np.random.default_rng()

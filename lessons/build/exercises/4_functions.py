@@ -2,15 +2,14 @@
 
 import numpy as np
 
-from lessons.build import task
-from lessons.build.oracle import close, names_of, same_gradients
-from lessons.exercise import Wrong
+from lessons.build.oracle import close, is_class, names_of, of_shapes, same_gradients
+from lessons.exercise import Wrong, exercise
+from lessons.failure import short
 
 
 def is_function(answer, *methods):
     """Expect a subclass of Function with these methods; return the names it sees."""
-    if not isinstance(answer, type):
-        raise Wrong(f"expected a class, got a {type(answer).__name__}")
+    is_class(answer)
     known = names_of(answer)
     if not issubclass(answer, known["Function"]):
         raise Wrong("the class does not inherit from Function, so it has no apply")
@@ -22,14 +21,13 @@ def is_function(answer, *methods):
     return known
 
 
-@task(
+@exercise(
     "__init__ assigns two attributes: needs_input_grad and saved_tensors.",
     "save_for_backward(self, *arrays) assigns self.saved_tensors = arrays: a starred argument is a tuple already.",
 )
 def Context(answer):
     """Each call has its context, so two calls of a Function do not mix their arrays."""
-    if not isinstance(answer, type):
-        raise Wrong(f"expected a class, got a {type(answer).__name__}")
+    is_class(answer)
     ctx, other = answer([True, False]), answer(one for one in (True,))
     for name in ("needs_input_grad", "saved_tensors", "save_for_backward"):
         if not hasattr(ctx, name):
@@ -57,14 +55,13 @@ def Context(answer):
         raise Wrong("a second save_for_backward adds to the first: it replaces")
 
 
-@task(
+@exercise(
     "Context(isinstance(a, Value) for a in args), and [value_of(a) for a in args].",
     "hasattr(cls, 'setup_context') tells the form. Both end with return wrap(cls, ctx, args, result).",
 )
 def Function(answer):
     """Apply is the only place where arrays become nodes: forward and backward see arrays alone."""
-    if not isinstance(answer, type):
-        raise Wrong(f"expected a class, got a {type(answer).__name__}")
+    is_class(answer)
     if not isinstance(vars(answer).get("apply"), classmethod):
         raise Wrong("apply is not a classmethod: write @classmethod above it")
     known = names_of(answer.apply)
@@ -102,6 +99,8 @@ def Function(answer):
         try:
             out = form.apply(x, y)
         except TypeError as e:
+            if "positional argument" not in str(e):
+                raise
             raise Wrong(f"{what} the call of forward fails: {e}. Only the combined form has ctx there") from None
         if out is None:
             raise Wrong("apply returns None: is there a return?")
@@ -130,7 +129,7 @@ def Function(answer):
         raise Wrong("two calls share a context: make a new one in each apply")
 
 
-@task(
+@exercise(
     "Begin with to_x = to_y = None, and compute each only if its entry in ctx.needs_input_grad is True.",
     "if ctx.needs_input_grad[0]: to_x = np.outer(g, y) if y.ndim == 1 else g @ y.T.",
 )
@@ -144,6 +143,8 @@ def MatMul(answer):
         try:
             same_gradients(answer.apply, lambda x, y: x @ y, arrays, V, backward, what)
         except ValueError as e:
+            if not of_shapes(e):
+                raise
             raise Wrong(
                 f"{what} fails ({e}): the shape of the gradient is that of the argument; use np.outer for a vector"
             ) from None
@@ -161,7 +162,7 @@ def MatMul(answer):
             raise Wrong(f"the gradient of argument {1 - number} is None though it is needed: are the indices swapped?")
 
 
-@task(
+@exercise(
     "forward returns np.tanh(x) and has no ctx. setup_context saves the output.",
     "(out,) = ctx.saved_tensors, and the gradient is g * (1 - out * out).",
 )
@@ -171,7 +172,9 @@ def Tanh(answer):
     V, x = known["Value"], np.random.default_rng().uniform(0.5, 1.5, size=3)
     try:
         alone = answer.forward(x)
-    except TypeError:
+    except TypeError as e:
+        if "positional argument" not in str(e):
+            raise
         raise Wrong("forward(x) fails: in the separate form it receives no ctx") from None
     if alone is None:
         raise Wrong("forward returns None: is there a return?")
@@ -186,7 +189,11 @@ def Tanh(answer):
         raise Wrong("the input is saved: save the output, from which backward needs no second tanh")
     t, g = np.tanh(x), np.array([1.5, 0.7, 2.0])
     given = answer.backward(out.ctx, g)
+    if isinstance(given, tuple) and len(given) != 1:
+        raise Wrong(f"backward returns {len(given)} gradients, expected one: forward has one argument")
     given = given[0] if isinstance(given, tuple) else given
+    if not isinstance(given, np.ndarray) or given.shape != x.shape:
+        raise Wrong(f"backward returns {short(given)}, expected an array of the shape {list(x.shape)}, that of x")
     for wrong, why in (
         (g * (1 - t), "the square is missing"),
         (g * (1 - x * x), "that is 1 - x²: use the output"),
@@ -198,7 +205,7 @@ def Tanh(answer):
     same_gradients(answer.apply, lambda x: x.tanh(), [x], V, known["backward"], "tanh(x)")
 
 
-@task(
+@exercise(
     "Save x, y and the distance. Each argument gets a sum: one part from each result.",
     "For x: g_distance * x / r - g_angle * y / r**2. For y: g_distance * y / r + g_angle * x / r**2.",
 )

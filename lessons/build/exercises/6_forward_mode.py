@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from lessons.build.oracle import close, names_of
+from lessons.build.oracle import close, names_of, of_shapes
 from lessons.exercise import Wrong, exercise
+from lessons.failure import short
 
 
 def fresh(*shape):
@@ -16,9 +17,7 @@ def node(given, what):
     if given is None:
         raise Wrong(f"{what} is None: is there a return?")
     if not hasattr(given, "value"):
-        raise Wrong(
-            f"{what} is a {type(given).__name__}, expected a node of your engine: compute with nodes, not with .value"
-        )
+        raise Wrong(f"{what} is {short(given)}, expected a node of your engine: compute with nodes, not with .value")
     return given.value
 
 
@@ -38,6 +37,8 @@ def product_jvp(answer):
         try:
             given = node(answer(product, *map(Value, (x, y, tx, ty))), f"the tangent of x {sign} y")
         except (ValueError, IndexError) as e:
+            if not of_shapes(e):
+                raise
             raise Wrong(f"for x {sign} y with the shapes {a} and {b}: {e}. Keep x before y in both terms") from e
         of = np.multiply if sign == "*" else np.matmul
         mistakes = {
@@ -59,15 +60,20 @@ def product_jvp(answer):
 
 
 @exercise(
-    "For each argument take .value and .tangent if it is a Dual; else the argument itself and zeros_like of it.",
-    "rule_of(function)(out, *values, *tangents): the result, all values, then all tangents.",
+    "The tangent is a.tangent if isinstance(a, Dual) and a.layer is layer, and zeros_like(a) otherwise.",
+    "out = run(function, *values). rule_of(function)(out, *values, *tangents): the result, all values, then all tangents.",
 )
 def push(answer):
-    """The operation runs as always, and its rule beside it. An argument without a tangent counts as a constant."""
+    """The operation runs as always, and its rule beside it. Whatever has no tangent in this layer counts as a constant."""
     known = names_of(answer)
     Value, Dual, Mul, Add, Exp = (known[name] for name in ("Value", "Dual", "Mul", "Add", "Exp"))
+    further_out, layer = known["Forward"](), known["Forward"]()
     a, b, ta, tb = (fresh(3) for _ in range(4))
-    x, y = Dual(Value(a), Value(ta)), Dual(Value(b), Value(tb))
+    x, y, other = (
+        Dual(Value(a), Value(ta), layer),
+        Dual(Value(b), Value(tb), layer),
+        Dual(Value(b), Value(tb), further_out),
+    )
     cases = (
         ("exp of a dual", Exp, (x,), np.exp(a), np.exp(a) * ta),
         ("a product of two duals", Mul, (x, y), a * b, ta * b + a * tb),
@@ -76,26 +82,7 @@ def push(answer):
         ("a sum of a dual and a number", Add, (x, 2.0), a + 2.0, ta),
     )
     for what, function, args, value, tangent in cases:
-        calls = []
-
-        def rule_of(one, original=known["rule_of"]):
-            return lambda *given: calls.append(given) or original(one)(*given)
-
-        original, known["rule_of"] = known["rule_of"], rule_of
-        try:
-            out = answer(function, *args)
-        except RecursionError as e:
-            raise Wrong("push calls itself without end: apply the Function to the values, not to the duals") from e
-        finally:
-            known["rule_of"] = original
-        if not isinstance(out, Dual):
-            raise Wrong(
-                f"for {what} it returns {'None' if out is None else f'a {type(out).__name__}'}, expected a Dual"
-            )
-        if not calls:
-            raise Wrong(f"for {what} it never calls the rule of the Function")
-        if any(isinstance(one, Dual) for one in calls[0]):
-            raise Wrong("the rule receives duals: give it the result, the values and the tangents, which are nodes")
+        out = dual(answer, known, layer, function, args, what)
         if isinstance(out.value, Dual) or not isinstance(out.value, Value):
             raise Wrong(f"for {what} the value of the result is a {type(out.value).__name__}, expected a node")
         given = node(out.tangent, f"the tangent for {what}")
@@ -105,16 +92,57 @@ def push(answer):
         if "node" in what and np.allclose(given, ta * b + a):
             raise Wrong(f"for {what} the constant has the tangent 1: it does not change, so take zeros_like")
         close(given, tangent, f"the tangent for {what}")
-        if tuple(out.parents) != tuple(args) or out.op is not function:
-            raise Wrong("give the Dual its parents, `args`, and its operation, `function`: the picture needs them")
+    what = "a product of a dual and a dual of a layer further out"
+    try:
+        out = dual(answer, known, layer, Mul, (x, other), what)
+    except TypeError as e:
+        raise Wrong(f"for {what} it raises TypeError: {e}. Compute the value with run(function, *values)") from None
+    of_other = "for the layer further out, the tangent of"
+    if not isinstance(out.value, Dual) or out.value.layer is not further_out:
+        raise Wrong(
+            f"for {what} the value of the result is no dual of that layer: compute it with run(function, *values)"
+        )
+    close(node(out.value.value, "the value"), a * b, f"the value for {what}")
+    close(node(out.value.tangent, "the tangent of the value"), a * tb, f"{of_other} the value of a product")
+    if not isinstance(out.tangent, Dual):
+        raise Wrong(f"for {what} the tangent is no dual of that layer: pass the rule the values as they are")
+    close(node(out.tangent.value, "the tangent"), ta * b, f"the tangent for {what}")
+    close(node(out.tangent.tangent, "the tangent of the tangent"), ta * tb, f"{of_other} the tangent of a product")
+
+
+def dual(answer, known, layer, function, args, what):
+    """Return the result of push, a dual of the layer; raise Wrong for anything else, and if the rule was not called."""
+    Dual, calls = known["Dual"], []
+
+    def rule_of(one, original=known["rule_of"]):
+        return lambda *given: calls.append(given) or original(one)(*given)
+
+    original, known["rule_of"] = known["rule_of"], rule_of
+    try:
+        out = answer(layer, function, *args)
+    except RecursionError as e:
+        raise Wrong("push calls itself without end: run the Function on the values, not on the duals") from e
+    finally:
+        known["rule_of"] = original
+    if not isinstance(out, Dual):
+        raise Wrong(f"for {what} it returns {short(out)}, expected a Dual")
+    if out.layer is not layer:
+        raise Wrong(f"for {what} the Dual is of another layer, expected the one that push receives")
+    if not calls:
+        raise Wrong(f"for {what} it never calls the rule of the Function")
+    if any(isinstance(one, Dual) and one.layer is layer for one in calls[-1]):
+        raise Wrong("the rule receives duals of this layer: give it the result, the values and the tangents")
+    if tuple(out.parents) != tuple(args) or out.op is not function:
+        raise Wrong("give the Dual its parents, `args`, and its operation, `function`: the picture needs them")
+    return out
 
 
 @exercise(
-    "Pair each x with its v: Dual(x, v). Call f with all of them.",
-    "The result is a Dual with .value and .tangent, unless f ignored its arguments: then the tangent is zeros_like(out).",
+    "layer = Forward(). Pair each x with its v: Dual(x, v, layer). Call f with all of them.",
+    "A result that is a Dual of this layer has .value and .tangent. Any other one is constant here: out, zeros_like(out).",
 )
 def jvp(answer):
-    """One call of f gives the value and the derivative in a direction."""
+    """One call of f gives the value and the derivative in a direction. A jvp inside it has another layer."""
     known = names_of(answer)
     Value, Dual = known["Value"], known["Dual"]
     a, b, ta, tb = (fresh(3) for _ in range(4))
@@ -125,12 +153,16 @@ def jvp(answer):
         return known["exp"](x * y) + x
 
     value, tangent = np.exp(a * b) + a, np.exp(a * b) * (ta * b + a * tb) + ta
-    given = answer(f, [Value(a), Value(b)], [Value(ta), Value(tb)])
-    pair(given)
+    xs, vs = [Value(a), Value(b)], [Value(ta), Value(tb)]
+    given = pair(answer(f, xs, vs))
+    if len(xs) != 2 or len(vs) != 2:
+        raise Wrong("the list xs or vs has changed: make a new one")
     if len(calls) > 1:
         raise Wrong(f"it calls f {len(calls)} times: one call computes the value and the tangent")
-    if not all(isinstance(one, Dual) for one in calls[0]):
+    if not calls or not all(isinstance(one, Dual) for one in calls[0]):
         raise Wrong("f receives arguments that are no duals: give each x its tangent v")
+    if calls[0][0].layer is not calls[0][1].layer:
+        raise Wrong("the duals have two layers: make one Forward() for the call, before them")
     out, moved = (node(one, what) for one, what in zip(given, ("the value", "the tangent")))
     if hasattr(out, "value") or hasattr(moved, "value"):
         raise Wrong("it returns a Dual: take its .value and its .tangent")
@@ -150,12 +182,34 @@ def jvp(answer):
     lone = fresh(2)
     out, moved = pair(answer(lambda x: x, [Value(lone)], [Value(-lone)]))
     close(node(moved, "the tangent"), -lone, "the tangent of a function that returns its argument")
+    nested(answer, Value)
+
+
+def nested(answer, Value):
+    """Expect the right derivatives of functions that call jvp themselves."""
+    a = round(float(np.random.default_rng().uniform(1.5, 2.5)), 2)
+
+    def derivative(f, x):
+        return pair(answer(f, [x], [Value(1.0)]))[1]
+
+    for what, f, right, confused in (
+        ("x * d(x + y)/dy", lambda x: x * derivative(lambda y: x + y, Value(1.0)), 1.0, 2.0),
+        ("x * d(x * x)/dy", lambda x: x * derivative(lambda y: x * x, Value(1.0)), 0.0, 2 * a),
+        ("d(x * x * x)/dx", lambda x: derivative(lambda y: y * y * y, x), 6 * a, np.nan),
+    ):
+        given = node(derivative(f, Value(a)), f"the derivative of {what}")
+        if isinstance(given, np.ndarray) and given.shape == () and np.isclose(given, confused):
+            why = "tangents of two calls are mixed. Compare out.layer with the layer of this call"
+            raise Wrong(
+                f"the derivative of {what}, which calls jvp itself, is {given:.4g} at {a}, expected {right:.4g}: {why}"
+            )
+        close(given, right, f"the derivative of {what}, which calls jvp itself,")
 
 
 def pair(given):
     """Return a value and a tangent; raise Wrong for anything else."""
     if not isinstance(given, (tuple, list)) or len(given) != 2:
-        raise Wrong(f"it returns a {type(given).__name__}, expected two nodes: the value and the tangent")
+        raise Wrong(f"it returns {short(given)}, expected two nodes: the value and the tangent")
     return given
 
 
@@ -179,7 +233,8 @@ def same_jacobian(answer, known):
             raise Wrong("it returns None: is there a return?")
         if hasattr(given, "value"):
             raise Wrong("it returns a node, expected an array: take .value")
-        given = np.asarray(given if not isinstance(given, list) else [getattr(row, "value", row) for row in given])
+        if not isinstance(given, np.ndarray):
+            raise Wrong(f"it returns a {type(given).__name__}, expected an array: np.stack puts the parts together")
         if given.dtype == object:
             raise Wrong("the array holds nodes: take .value of each")
         if right.shape[0] != right.shape[1] and given.shape == right.shape[::-1] and np.allclose(given, right.T):

@@ -3,9 +3,9 @@
 import numpy as np
 
 import minigrad
-from lessons.build import task
 from lessons.build.oracle import close, names_of
-from lessons.exercise import Wrong
+from lessons.exercise import Wrong, exercise
+from lessons.failure import short
 
 
 def fresh(*shape):
@@ -20,21 +20,18 @@ def array(given, what):
     if hasattr(given, "layer"):
         raise Wrong(f"{what} is still a box of the layer: return what is inside")
     if not hasattr(given, "value"):
-        raise Wrong(f"{what} is a {type(given).__name__}, expected a node: compute with operations")
+        raise Wrong(f"{what} is {short(given)}, expected a node: compute with operations")
     return given.value
 
 
-def called(f, *args):
-    """Call an answer's function; raise Wrong with the words of an error in it."""
-    try:
-        return f(*args)
-    except RecursionError:
-        raise Wrong("it calls itself without end: compute with what is inside the boxes of the layer") from None
-    except (ValueError, IndexError, TypeError, AttributeError, KeyError, StopIteration) as e:
-        raise Wrong(f"it fails with {type(e).__name__}: {e}") from e
+def function(given, what):
+    """Return a function that an answer made; raise Wrong for anything else."""
+    if not callable(given):
+        raise Wrong(f"{what} is {short(given)}, expected a function: define one inside, and return it")
+    return given
 
 
-@task(
+@exercise(
     "Only a Box has a layer. Collect the layers of all boxes.",
     "max(..., key=lambda layer: layer.number, default=None) finds the largest number.",
 )
@@ -54,21 +51,25 @@ def innermost(answer):
         ((2.0, low, middle), layers[1]),
         ((middle, low, (3,)), layers[1]),
     ):
-        given = called(answer, args)
+        given = answer(args)
         if given is right:
             continue
         if right is None:
-            raise Wrong(f"without a box it returns a {type(given).__name__}, expected None")
+            raise Wrong(f"without a box it returns {short(given)}, expected None")
+        numbers = [a.layer.number for a in args if isinstance(a, Box)]
+        called = f"for boxes of the layers with the numbers {', '.join(map(str, numbers))}"
         if isinstance(given, Box):
-            raise Wrong("it returns the box: return its layer")
+            raise Wrong(f"{called} it returns the box of number {given.layer.number}: return its layer")
         if isinstance(given, int):
-            raise Wrong("it returns a number: return the layer that has it")
-        if given is None:
-            raise Wrong("it returns None although an argument is a box")
-        raise Wrong("it returns a layer further out: the innermost has the largest number")
+            raise Wrong(f"{called} it returns a number, {given}: return the layer that has it")
+        if not isinstance(given, Layer):
+            raise Wrong(f"{called} it returns {short(given)} although an argument is a box")
+        raise Wrong(
+            f"{called} it returns a layer further out, number {given.number}: the innermost has the largest number"
+        )
 
 
-@task(
+@exercise(
     "shape_of(a.value) is the batch size and then the shape of one example.",
     "The new shape is (size, *ones, *shape), with rank - len(shape) ones.",
 )
@@ -83,11 +84,13 @@ def lift(answer):
     layer, other = Batch(), Batch()
     plain, foreign = Value(fresh(3)), Box(Value(fresh(2, 3)), other)
     for what, a in (("a node", plain), ("a box of another layer", foreign), ("a number", 2.0)):
-        if called(answer, layer, a, 2) is not a:
-            raise Wrong(f"{what} is changed: what is no box of this layer stays as it is")
+        if (given := answer(layer, a, 2)) is not a:
+            raise Wrong(
+                f"for {what} it returns {short(given)}: what is no box of this layer stays as it is, so return a"
+            )
     for shape, rank in (((4,), 2), ((4, 3), 1), ((4, 3), 3), ((4,), 0), ((4, 2, 3), 3)):
         x = Value(fresh(*shape))
-        given = called(answer, layer, Box(x, layer), rank)
+        given = answer(layer, Box(x, layer), rank)
         ones = (1,) * (rank - len(shape) + 1)
         right = x.value.reshape(shape[0], *ones, *shape[1:])
         found = np.shape(array(given, "the result"))
@@ -107,7 +110,7 @@ def lift(answer):
             raise Wrong("the history is lost: use run(Reshape, ...), not .value of the node")
 
 
-@task(
+@exercise(
     "layer = Batch(), and f(Box(xs, layer)) inside the function that you return.",
     "The result is a box of this layer, with all examples in .value. Otherwise expand it to (size, *shape_of(out)).",
 )
@@ -122,23 +125,26 @@ def vmap(answer):
         calls.append(one)
         return total(tanh(one) * one) * one
 
-    given = array(called(called(answer, f), Value(x)), "the result") if callable(answer(f)) else None
-    if given is None:
-        raise Wrong("vmap(f) is not a function: define one inside, and return it")
+    given = function(answer(f), "vmap(f)")(Value(x))
     if len(calls) != 1:
         raise Wrong(f"f is called {len(calls)} times: once is enough for all examples")
     if not hasattr(calls[0], "layer"):
-        raise Wrong("f receives no box: give it Box(xs, layer)")
+        raise Wrong(f"f receives {short(calls[0])}, which is no box: give it Box(xs, layer)")
+    if hasattr(given, "layer") and given.op is known["Expand"]:
+        raise Wrong(
+            "the result of f is a box of this layer, but it is repeated like a constant: return its .value then"
+        )
+    given = array(given, "the result")
     close(given, (np.tanh(x) * x).sum(1)[:, None] * x, "the result for each example")
     constant = Value(fresh(2))
     close(
-        array(called(answer(lambda one: constant), Value(x)), "a constant result"),
+        array(answer(lambda one: constant)(Value(x)), "a constant result"),
         np.tile(constant.value, (4, 1)),
         "a constant result",
     )
-    outer = called(answer(lambda row: answer(lambda one: one * total(row))(row)), Value(x))
+    outer = answer(lambda row: answer(lambda one: one * total(row))(row))(Value(x))
     close(array(outer, "vmap in vmap"), x * x.sum(1)[:, None], "vmap in vmap")
-    fixed = called(answer(lambda row: answer(lambda one: row)(row)), Value(x))
+    fixed = answer(lambda row: answer(lambda one: row)(row))(Value(x))
     close(
         array(fixed, "an inner vmap that ignores its argument"),
         np.repeat(x[:, None], 3, 1),
@@ -146,7 +152,7 @@ def vmap(answer):
     )
 
 
-@task(
+@exercise(
     "gs = {out: Value(1.0)}, and for node in reversed(layer.tape): if node in gs, pass its gradient on.",
     "gs[parent] = gs[parent] + part if parent is in gs already, else part.",
 )
@@ -159,30 +165,34 @@ def grad(answer):
     def oracle(f):
         return minigrad.func.grad(f)(minigrad.tensor(x)).numpy()
 
-    if not callable(answer(total)):
-        raise Wrong("grad(f) is not a function: define one inside, and return it")
-    close(
-        array(called(answer(lambda a: total(a * 3.0)), Value(x)), "the gradient of a sum"),
-        oracle(lambda a: (a * 3).sum()),
-        "the gradient of a sum",
-    )
-    given = array(called(answer(lambda a: total(exp(a) * a + tanh(a))), Value(x)), "the gradient")
+    given = array(function(answer(lambda a: total(a * 3.0)), "grad(f)")(Value(x)), "the gradient of total(x * 3)")
+    if given.shape == x.shape and not given.any():
+        raise Wrong("the gradient of total(x * 3) is 0: none arrives at the box of x. Walk over the tape from its end")
+    close(given, np.full(3, 3.0), "the gradient of total(x * 3)")
+    given = array(answer(lambda a: total(exp(a) * a + tanh(a)))(Value(x)), "the gradient")
     close(given, oracle(lambda a: (a.exp() * a + a.tanh()).sum()), "the gradient of a value that is used three times")
+    try:
+        constant = answer(lambda a: Value(1.0))(Value(x))
+    except KeyError:
+        raise Wrong(
+            "for a function that ignores x it raises KeyError: no gradient arrives. Return zeros then"
+        ) from None
+    close(array(constant, "the gradient of a constant"), np.zeros(3), "the gradient of a constant")
     close(
-        array(called(answer(lambda a: Value(1.0)), Value(x)), "the gradient of a constant"),
-        np.zeros(3),
-        "the gradient of a constant",
-    )
-    close(
-        array(called(answer(lambda a: total(a) * 2.0 + total(exp(a)) * 0.0), Value(x)), "a sum"),
+        array(answer(lambda a: total(a) * 2.0 + total(exp(a)) * 0.0)(Value(x)), "a sum"),
         np.full(3, 2.0),
         "the gradient of 2 * sum",
     )
     number = fresh()
-    second = called(answer(answer(lambda a: a * a * a)), Value(number))
+    second = answer(answer(lambda a: a * a * a))(Value(number))
     close(array(second, "grad(grad(f))"), 6 * number, "grad(grad(f))")
     y = fresh(4, 3)
-    each = called(known["vmap"](answer(lambda a: total(tanh(a) * a))), Value(y))
+    each = known["vmap"](answer(lambda a: total(tanh(a) * a)))(Value(y))
     close(array(each, "vmap(grad(f))"), np.tanh(y) + y * (1 - np.tanh(y) ** 2), "vmap(grad(f))")
-    mean = called(answer(lambda a: total(known["vmap"](lambda one: one * one)(a))), Value(x))
+    mean = answer(lambda a: total(known["vmap"](lambda one: one * one)(a)))(Value(x))
     close(array(mean, "grad of vmap"), 2 * x, "grad of vmap")
+    along = Value(fresh(3))
+    of_slope = answer(lambda a: known["jvp"](lambda b: total(b * b * b), [a], [along])[1])(Value(x))
+    close(array(of_slope, "grad of jvp"), 6 * x * along.value, "grad of jvp")
+    _, slope = known["jvp"](answer(lambda a: total(a * a * a)), [Value(x)], [along])
+    close(array(slope, "jvp of grad"), 6 * x * along.value, "jvp of grad")

@@ -8,6 +8,7 @@ import numpy as np
 import minigrad
 from lessons.build.oracle import close, names_of, same_gradients
 from lessons.exercise import Wrong, exercise
+from lessons.failure import short
 
 NAMES = {name: getattr(math, name) for name in ("exp", "log", "sin", "cos", "sqrt", "tanh")}
 FORMULAS = ((("x",), "x * x + 1"), (("x", "y"), "x - 2 * y"), (("a", "b", "c"), "a * b if a > 0 else exp(-c)"))
@@ -136,7 +137,15 @@ def CrossEntropy(answer):
         return minigrad.nn.functional.cross_entropy(scores, minigrad.tensor(classes))
 
     scores = random.normal(size=(5, 4))
+    before = scores.copy()
+    out = answer.apply(Value(scores), classes)
+    if not np.array_equal(scores, before):
+        raise Wrong("the scores have changed: make a new array")
     explain(answer, scores, classes, known)
+    if not isinstance(gs := answer.backward(out.ctx, 1.0), tuple) or len(gs) != 2 or gs[1] is not None:
+        raise Wrong(
+            f"backward returns {short(gs)}, expected a pair: the gradient of the scores, and None for the classes"
+        )
     same_gradients(lambda s: answer.apply(s, classes), oracle, [scores], Value, backward, "the loss")
     with np.errstate(all="ignore"):
         large = answer.apply(Value(scores + 1000.0), classes).value

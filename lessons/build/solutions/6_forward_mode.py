@@ -5,19 +5,20 @@ def product_jvp(product, x, y, tx, ty):
 
 
 # %% push
-def push(function, *args):
-    """Apply a Function to duals: compute the result as always, and its tangent beside it."""
-    values = [a.value if isinstance(a, Dual) else a for a in args]
-    tangents = [a.tangent if isinstance(a, Dual) else zeros_like(a) for a in args]
-    out = function.apply(*values)
-    return Dual(out, rule_of(function)(out, *values, *tangents), args, function)
+def push(layer, function, *args):
+    """Run a Function on the values of duals; return a dual of its result and the tangent."""
+    values = [layer.inside(a) for a in args]
+    tangents = [a.tangent if isinstance(a, Dual) and a.layer is layer else zeros_like(a) for a in args]
+    out = run(function, *values)
+    return Dual(out, rule_of(function)(out, *values, *tangents), layer, args, function)
 
 
 # %% jvp
 def jvp(f, xs, vs):
     """Return f(*xs), and its derivative in the direction of the tangents vs."""
-    out = f(*[Dual(x, v) for x, v in zip(xs, vs)])
-    if not isinstance(out, Dual):
+    layer = Forward()
+    out = f(*[Dual(x, v, layer) for x, v in zip(xs, vs)])
+    if not isinstance(out, Dual) or out.layer is not layer:
         return out, zeros_like(out)
     return out.value, out.tangent
 

@@ -109,7 +109,7 @@ torch.tensor([5, 40])  # right
 # -         return (x * signs, signs), (0, None)
 # +         return (x * signs, signs), (0, 0)
 
-# %% wrong RandomSigns: your code raises
+# %% wrong RandomSigns: the check cannot use this result
 # -         return (x * signs, signs), (0, None)
 # +         return x * signs, 0
 

@@ -172,3 +172,18 @@ lambda x: Value(np.tanh(x), (x,), "tanh", (1.0,))  # TypeError
 # +     while out is not x:
 # +         pass
 # +     if not isinstance(out, Value):
+
+
+# %% wrong slope: expected a plain number
+# -     if out is x:
+# -         return 1.0
+# +     if out is x:
+# +         return np.ones(3)
+
+
+# %% wrong slope: slope only reads the graph
+# -     if out is x:
+# -         return 1.0
+# +     if out is x:
+# +         x.value = 0.0
+# +         return 1.0

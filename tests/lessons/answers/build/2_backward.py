@@ -239,3 +239,30 @@ lambda out: [setattr(n, 'grad', None) for n in reachable(out)]  # it only change
 lambda out: [setattr(n, 'grad', None) or setattr(n, 'parents', ()) for n in reachable(out)] and None  # only grad may
 lambda out: [setattr(n, 'grad', None) or setattr(n, 'value', 0.0) for n in reachable(out)] and None  # only grad may
 lambda out: [setattr(n, 'gradient', None) for n in reachable(out)] and None  # still there
+
+
+# %% wrong reachable: reachable only reads the graph
+# -     return list(found.values())
+# +     out.value = 0.0
+# +     return list(found.values())
+
+
+# %% wrong reachable: expected a list of nodes, got None
+# -     return list(found.values())
+# +     list(found.values())
+
+
+# %% wrong accumulate: raises TypeError: no
+def accumulate(node, g):
+    raise TypeError("no")
+
+
+# %% wrong backward: the value of a node has changed
+# -     arrived, heap = {out.number: g}, [(-out.number, out)]
+# +     arrived, heap = {out.number: g}, [(-out.number, out)]
+# +     out.value = 0.0
+
+
+# %% wrong forget: values or parents have changed
+# -         node.grad = None
+# +         node.value, node.grad = 0.0, None

@@ -164,3 +164,15 @@ lambda g, x: None  # is there a return
 lambda g, x: np.zeros(x.shape)  # the gradient of x is 0
 lambda g, x: np.full(x.shape, g * x.size)  # the gradient of x is
 lambda g, x: x.sum() * g  # has the shape
+
+
+# %% wrong matmul_pull: raises ValueError: no
+def matmul_pull(g, x, y):
+    if y.ndim == 1:
+        raise ValueError("no")
+    return g @ y.T, x.T @ g
+
+
+# %% wrong sum_pull: expected numbers, got
+# -     return np.full(x.shape, g)
+# +     return np.full(x.shape, g) + 1j

@@ -213,7 +213,7 @@
 # +     def backward(ctx, g):
 
 
-# %% wrong MatMul: fails
+# %% wrong MatMul: not enough values to unpack
 # -         ctx.save_for_backward(x, y)
 # +         ctx.save_for_backward(x)
 
@@ -284,7 +284,7 @@
 # +         return np.tan(x)
 
 
-# %% wrong Tanh: is None
+# %% wrong Tanh: backward returns None
 # -         return g * (1 - out * out)
 # +         g * (1 - out * out)
 
@@ -355,6 +355,39 @@
 # +         return g_distance * x / r - g_angle * y / r**2
 
 
-# %% wrong Polar: TypeError
+# %% wrong Polar: the arguments do not fit
 # -     def backward(ctx, g_distance, g_angle):
 # +     def backward(ctx, g_distance):
+
+
+# %% wrong MatMul: the value of argument 0 has changed
+# -         ctx.save_for_backward(x, y)
+# +         ctx.save_for_backward(x, y)
+# +         x *= 2.0
+
+
+# %% wrong MatMul: raises ValueError: no
+# -         x, y = ctx.saved_tensors
+# +         raise ValueError("no")
+
+
+# %% wrong Tanh: backward returns 2 gradients, expected one
+# -         return g * (1 - out * out)
+# +         return g * (1 - out * out), None
+
+
+# %% wrong Tanh: expected an array of the shape [3], that of x
+# -         return g * (1 - out * out)
+# +         return [g * (1 - out * out)]
+
+
+# %% wrong Tanh: raises TypeError: no
+# -         return np.tanh(x)
+# +         raise TypeError("no")
+
+
+# %% wrong Function: raises TypeError: no
+class Function:
+    @classmethod
+    def apply(cls, *args):
+        raise TypeError("no")

@@ -60,74 +60,94 @@ def product_jvp(product, x, y, tx, ty):
 
 
 # %% wrong push: expected a Dual
-# -     return Dual(out, rule_of(function)(out, *values, *tangents), args, function)
+# -     return Dual(out, rule_of(function)(out, *values, *tangents), layer, args, function)
 # +     return rule_of(function)(out, *values, *tangents)
 
 
 # %% wrong push: it returns None
-# -     return Dual(out, rule_of(function)(out, *values, *tangents), args, function)
-# +     Dual(out, rule_of(function)(out, *values, *tangents), args, function)
+# -     return Dual(out, rule_of(function)(out, *values, *tangents), layer, args, function)
+# +     Dual(out, rule_of(function)(out, *values, *tangents), layer, args, function)
 
 
 # %% wrong push: calls itself without end
-def push(function, *args):
-    return push(function, *args)
+def push(layer, function, *args):
+    return push(layer, function, *args)
 
 
 # %% wrong push: never calls the rule
-# -     return Dual(out, rule_of(function)(out, *values, *tangents), args, function)
-# +     return Dual(out, tangents[0], args, function)
+# -     return Dual(out, rule_of(function)(out, *values, *tangents), layer, args, function)
+# +     return Dual(out, tangents[0], layer, args, function)
 
 
 # %% wrong push: the rule receives duals
-# -     return Dual(out, rule_of(function)(out, *values, *tangents), args, function)
-# +     return Dual(out, rule_of(function)(out, *args, *tangents), args, function)
+# -     return Dual(out, rule_of(function)(out, *values, *tangents), layer, args, function)
+# +     return Dual(out, rule_of(function)(out, *args, *tangents), layer, args, function)
 
 
 # %% wrong push: are swapped
-# -     return Dual(out, rule_of(function)(out, *values, *tangents), args, function)
-# +     return Dual(rule_of(function)(out, *values, *tangents), out, args, function)
+# -     return Dual(out, rule_of(function)(out, *values, *tangents), layer, args, function)
+# +     return Dual(rule_of(function)(out, *values, *tangents), out, layer, args, function)
 
 
 # %% wrong push: TypeError
-# -     return Dual(out, rule_of(function)(out, *values, *tangents), args, function)
-# +     return Dual(out, rule_of(function)(out, *values), args, function)
+# -     return Dual(out, rule_of(function)(out, *values, *tangents), layer, args, function)
+# +     return Dual(out, rule_of(function)(out, *values), layer, args, function)
 
 
 # %% wrong push: give the Dual its parents
-# -     return Dual(out, rule_of(function)(out, *values, *tangents), args, function)
-# +     return Dual(out, rule_of(function)(out, *values, *tangents))
+# -     return Dual(out, rule_of(function)(out, *values, *tangents), layer, args, function)
+# +     return Dual(out, rule_of(function)(out, *values, *tangents), layer)
 
 
 # %% wrong push: the tangent for
-# -     return Dual(out, rule_of(function)(out, *values, *tangents), args, function)
-# +     return Dual(out, rule_of(function)(out, *values, *tangents[::-1]), args, function)
+# -     return Dual(out, rule_of(function)(out, *values, *tangents), layer, args, function)
+# +     return Dual(out, rule_of(function)(out, *values, *tangents[::-1]), layer, args, function)
 
 
 # %% wrong push: AttributeError
-# -     tangents = [a.tangent if isinstance(a, Dual) else zeros_like(a) for a in args]
+# -     tangents = [a.tangent if isinstance(a, Dual) and a.layer is layer else zeros_like(a) for a in args]
 # +     tangents = [a.tangent for a in args]
 
 
 # %% wrong push: the constant has the tangent 1
-# -     tangents = [a.tangent if isinstance(a, Dual) else zeros_like(a) for a in args]
-# +     tangents = [a.tangent if isinstance(a, Dual) else zeros_like(a) + 1.0 for a in args]
+# -     tangents = [a.tangent if isinstance(a, Dual) and a.layer is layer else zeros_like(a) for a in args]
+# +     tangents = [a.tangent if isinstance(a, Dual) and a.layer is layer else zeros_like(a) + 1.0 for a in args]
 
 
 # %% wrong push: the tangent for
-# -     return Dual(out, rule_of(function)(out, *values, *tangents), args, function)
-# +     return Dual(out, rule_of(function)(out, *values, *[2 * t for t in tangents]), args, function)
+# -     return Dual(out, rule_of(function)(out, *values, *tangents), layer, args, function)
+# +     return Dual(out, rule_of(function)(out, *values, *[2 * t for t in tangents]), layer, args, function)
+
+
+# %% wrong push: Compute the value with run
+# -     out = run(function, *values)
+# +     out = function.apply(*values)
+
+
+# %% wrong push: no dual of that layer
+# -     values = [layer.inside(a) for a in args]
+# +     values = [a.value if isinstance(a, Dual) else a for a in args]
+
+
+# %% wrong push: the Dual is of another layer
+# -     return Dual(out, rule_of(function)(out, *values, *tangents), layer, args, function)
+# +     return Dual(out, rule_of(function)(out, *values, *tangents), Forward(), args, function)
+
+
+# %% wrong push: a product of a dual and a dual of a layer further out is
+# -     tangents = [a.tangent if isinstance(a, Dual) and a.layer is layer else zeros_like(a) for a in args]
+# +     tangents = [a.tangent if isinstance(a, Dual) else zeros_like(a) for a in args]
 
 
 # %% right push
-def push(function, *args):
+def push(layer, function, *args):
     values, tangents = [], []
     for a in args:
-        dual = isinstance(a, Dual)
-        values.append(a.value if dual else a)
-        tangents.append(a.tangent if dual else zeros_like(a))
-    out = function.apply(*values)
-    return Dual(out, rule_of(function)(out, *values, *tangents), parents=args, op=function)
+        own = isinstance(a, Dual) and a.layer is layer
+        values.append(a.value if own else a)
+        tangents.append(a.tangent if own else zeros_like(a))
+    out = run(function, *values)
+    return Dual(out, rule_of(function)(out, *values, *tangents), layer, parents=args, op=function)
 
 
 # %% wrong jvp: expected two nodes
@@ -146,24 +166,25 @@ def push(function, *args):
 
 
 # %% wrong jvp: the direction of ones
-# -     out = f(*[Dual(x, v) for x, v in zip(xs, vs)])
-# +     out = f(*[Dual(x, v * 0.0 + 1.0) for x, v in zip(xs, vs)])
+# -     out = f(*[Dual(x, v, layer) for x, v in zip(xs, vs)])
+# +     out = f(*[Dual(x, v * 0.0 + 1.0, layer) for x, v in zip(xs, vs)])
 
 
 # %% wrong jvp: the values went in as tangents
-# -     out = f(*[Dual(x, v) for x, v in zip(xs, vs)])
-# +     out = f(*[Dual(x, x) for x, v in zip(xs, vs)])
+# -     out = f(*[Dual(x, v, layer) for x, v in zip(xs, vs)])
+# +     out = f(*[Dual(x, x, layer) for x, v in zip(xs, vs)])
 
 
 # %% wrong jvp: f receives arguments that are no duals
 def jvp(f, xs, vs):
-    first = f(Dual(xs[0], vs[0]), *xs[1:])
+    first = f(Dual(xs[0], vs[0], Forward()), *xs[1:])
     return first.value, first.tangent
 
 
 # %% wrong jvp: AttributeError
 def jvp(f, xs, vs):
-    out = f(*[Dual(x, v) for x, v in zip(xs, vs)])
+    layer = Forward()
+    out = f(*[Dual(x, v, layer) for x, v in zip(xs, vs)])
     return out.value, out.tangent
 
 
@@ -174,8 +195,9 @@ def jvp(f, xs, vs):
 
 # %% wrong jvp: it calls f 2 times
 def jvp(f, xs, vs):
-    value = f(*[Dual(x, v) for x, v in zip(xs, vs)])
-    tangent = f(*[Dual(x, v) for x, v in zip(xs, vs)])
+    layer = Forward()
+    value = f(*[Dual(x, v, layer) for x, v in zip(xs, vs)])
+    tangent = f(*[Dual(x, v, layer) for x, v in zip(xs, vs)])
     return (value.value, tangent.tangent) if isinstance(value, Dual) else (value, zeros_like(value))
 
 
@@ -185,8 +207,8 @@ def jvp(f, xs, vs):
 
 
 # %% wrong jvp: the value is
-# -     out = f(*[Dual(x, v) for x, v in zip(xs, vs)])
-# +     out = f(*[Dual(v, x) for x, v in zip(xs, vs)])
+# -     out = f(*[Dual(x, v, layer) for x, v in zip(xs, vs)])
+# +     out = f(*[Dual(v, x, layer) for x, v in zip(xs, vs)])
 
 
 # %% wrong jvp: expected a node
@@ -194,10 +216,33 @@ def jvp(f, xs, vs):
 # +     return out.value.value, out.tangent.value
 
 
+# %% wrong jvp: tangents of two calls are mixed
+# -     if not isinstance(out, Dual) or out.layer is not layer:
+# +     if not isinstance(out, Dual):
+
+
+# %% wrong jvp: have two layers
+# -     out = f(*[Dual(x, v, layer) for x, v in zip(xs, vs)])
+# +     out = f(*[Dual(x, v, Forward()) for x, v in zip(xs, vs)])
+
+
+# %% wrong jvp: xs or vs has changed
+# -     layer = Forward()
+# +     layer = Forward()
+# +     xs.append(vs)
+
+
 # %% right jvp
 def jvp(f, xs, vs):
-    out = f(*map(Dual, xs, vs))
-    return (out.value, out.tangent) if isinstance(out, Dual) else (out, zeros_like(out))
+    layer = Forward()
+    out = f(*(Dual(x, v, layer) for x, v in zip(xs, vs)))
+    own = isinstance(out, Dual) and out.layer is layer
+    return (layer.inside(out), out.tangent if own else zeros_like(out))
+
+
+# %% wrong jacobian_forward: expected an array
+# -     return np.stack(columns, axis=1)
+# +     return list(np.stack(columns, axis=1))
 
 
 # %% wrong jacobian_forward: transposed
@@ -338,3 +383,14 @@ def jacobian_backward(f, x):
         backward(f(leaf), direction)
         rows.append(leaf.grad if leaf.grad is not None else 0 * x)
     return np.array(rows)
+
+
+# %% wrong push: the tangent is no dual of that layer
+# -     return Dual(out, rule_of(function)(out, *values, *tangents), layer, args, function)
+# +     values = [a.value if isinstance(a, Dual) else a for a in values]
+# +     return Dual(out, rule_of(function)(out, *values, *tangents), layer, args, function)
+
+
+# %% wrong product_jvp: raises ValueError: no
+def product_jvp(product, x, y, tx, ty):
+    raise ValueError("no")

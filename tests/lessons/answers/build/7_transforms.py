@@ -17,22 +17,22 @@ def innermost(args):
     return Layer()
 
 
-# %% wrong innermost: fails with ValueError
+# %% wrong innermost: raises ValueError
 def innermost(args):
     return max((a.layer for a in args if isinstance(a, Box)), key=lambda layer: layer.number)
 
 
-# %% wrong innermost: fails with AttributeError
+# %% wrong innermost: raises AttributeError
 def innermost(args):
     return max((a.layer for a in args), key=lambda layer: layer.number, default=None)
 
 
-# %% wrong innermost: fails with AttributeError
+# %% wrong innermost: raises AttributeError
 def innermost(args):
     return max((a.layer for a in args if isinstance(a, Value)), key=lambda layer: layer.number, default=None)
 
 
-# %% wrong innermost: fails with TypeError
+# %% wrong innermost: raises TypeError
 def innermost(args):
     return max((a.layer for a in args if isinstance(a, Box)), default=None)
 
@@ -116,12 +116,12 @@ def lift(layer, a, rank):
 # +     return a.value.value.reshape(size, *[1] * (rank - len(shape)), *shape)
 
 
-# %% wrong lift: a node
+# %% wrong lift: for a node it returns
 # -     if not isinstance(a, Box) or a.layer is not layer:
 # +     if not isinstance(a, Value):
 
 
-# %% wrong lift: a box of another layer
+# %% wrong lift: for a box of another layer
 # -     if not isinstance(a, Box) or a.layer is not layer:
 # +     if not isinstance(a, Box):
 
@@ -143,17 +143,17 @@ def vmap(f):
 # +             return out
 
 
-# %% wrong vmap: is not a function
+# %% wrong vmap: vmap(f) is None, expected a function
 # -     return batched
 # +     return None
 
 
-# %% wrong vmap: receives no box
+# %% wrong vmap: which is no box
 # -         out = f(Box(xs, layer))
 # +         out = f(xs)
 
 
-# %% wrong vmap: still a box
+# %% wrong vmap: is a box of this layer, but it is repeated
 # -             return out.value
 # +             out.value
 
@@ -184,12 +184,12 @@ def vmap(f):
 # +         if isinstance(out, Box):
 
 
-# %% wrong vmap: fails with AttributeError
+# %% wrong vmap: raises AttributeError
 # -         if isinstance(out, Box) and out.layer is layer:
 # +         if out.layer is layer:
 
 
-# %% wrong vmap: fails with
+# %% wrong vmap: your code raises
 # -         layer = Batch()
 # +         layer = Layer()
 
@@ -214,17 +214,17 @@ def grad(f):
 # +                     gs[parent] = part
 
 
-# %% wrong grad: is not a function
+# %% wrong grad: grad(f) is None, expected a function
 # -     return gradient
 # +     return None
 
 
-# %% wrong grad: the gradient of a sum
+# %% wrong grad: none arrives at the box of x
 # -         for node in reversed(layer.tape):
 # +         for node in layer.tape:
 
 
-# %% wrong grad: the gradient of a sum
+# %% wrong grad: the gradient of total(x * 3) is 6
 # -         gs = {f(leaf): Value(1.0)}
 # +         gs = {f(leaf): Value(2.0)}
 
@@ -259,6 +259,16 @@ def grad(f):
 # +         return Box(gs[leaf], layer) if leaf in gs else Value(np.zeros(shape_of(x)))
 
 
-# %% wrong grad: fails with TypeError
+# %% wrong grad: raises TypeError
 # -                     gs[parent] = gs[parent] + part if parent in gs else part
 # +                     gs[parent] = Value(gs[parent].value + part.value) if parent in gs else part
+
+
+# %% wrong lift: for a node it returns None
+# -         return a
+# +         pass
+# -     size, *shape = shape_of(a.value)
+# -     return run(Reshape, a.value, (size, *[1] * (rank - len(shape)), *shape))
+# +     else:
+# +         size, *shape = shape_of(a.value)
+# +         return run(Reshape, a.value, (size, *[1] * (rank - len(shape)), *shape))

@@ -398,3 +398,14 @@ def descend(parameters, rate):
             continue
         p.value = p.value - p.grad * rate
         p.grad = None
+
+
+# %% wrong CrossEntropy: the scores have changed
+# -         shifted = scores - scores.max(axis=1, keepdims=True)
+# +         scores -= scores.max(axis=1, keepdims=True)
+# +         shifted = scores
+
+
+# %% wrong CrossEntropy: expected a pair
+# -         return g * to_scores / len(classes), None
+# +         return g * to_scores / len(classes)
