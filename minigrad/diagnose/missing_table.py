@@ -345,7 +345,7 @@ TABLE = tuple(
     ]
 )
 NEED_TORCH = {
-    "torchvision": "load data with scikit-learn (load_digits), or images as NumPy arrays; write the model yourself",
+    "torchvision": "use what is here of its transforms, datasets and utils, and write models yourself: docs/programs.md",
     "torchaudio": "read sound with scipy.io.wavfile",
     "torchtext": "read text with Python, and number the words in a dict",
     "torchdata": "use torch.utils.data",
