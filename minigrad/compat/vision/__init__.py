@@ -1,14 +1,8 @@
-"""torchvision's plain part: what programs import as `torchvision` after `minigrad.as_torch()`.
+"""torchvision's plain part, on Pillow and NumPy: what programs import as `torchvision` after `minigrad.as_torch()`.
 
-transforms.py prepares images, with functional.py, datasets.py reads them, utils.py makes grids.  It is Pillow and NumPy;
-models, operators and other names of torchvision can be imported, and raise an error when they are used.
+transforms.py prepares images with functional.py, datasets.py reads them, utils.py shows them.
 """
-
-from __future__ import annotations
-
-from typing import Any
 
 from . import datasets, transforms, utils
 
-__all__ = ["datasets", "transforms", "utils"]
 __version__ = "0.28.0+minigrad"
