@@ -71,6 +71,8 @@ IN_OTHER_PACKAGES = {
     "torchvision": ("compat.vision",),
     "torchvision.datasets": ("compat.vision.datasets",),
     "torchvision.datasets.mnist": ("compat.vision.datasets",),
+    "torchvision.datasets.folder": ("compat.vision.datasets",),
+    "torchvision.datasets.vision": ("compat.vision.datasets",),
     "torchvision.transforms": ("compat.vision.transforms",),
     "torchvision.transforms.functional": ("compat.vision.functional",),
     "torchvision.transforms.transforms": ("compat.vision.transforms",),
@@ -89,6 +91,8 @@ class TorchModule(ModuleType):
         self._places = places
         if name in ("torch", "torch.version"):
             self.__version__ = f"{PYTORCH}+minigrad"
+        elif name == "torchvision":
+            self.__version__ = places[0].__version__
 
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":  # from torch.nn import *

@@ -29,6 +29,9 @@ from minigrad.utils.data import Dataset
 
 from .functional import to_pil_image
 
+__all__ = """CIFAR10 CIFAR100 EMNIST FakeData FashionMNIST IMG_EXTENSIONS ImageFolder KMNIST MNIST SVHN VisionDataset
+pil_loader""".split()
+
 IMG_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
 
 

@@ -16,10 +16,14 @@ import minigrad
 from minigrad.errors import error
 from minigrad.nn import Module
 
-from . import functional as F
+from . import functional
 from .functional import InterpolationMode as InterpolationMode
 
-CHECKS = {"interpolation": F.mode_of, "padding": F.margins, "size": F.sides_of}
+__all__ = """CenterCrop ColorJitter Compose ConvertImageDtype Grayscale InterpolationMode Lambda Normalize PILToTensor Pad
+RandomCrop RandomHorizontalFlip RandomResizedCrop RandomRotation RandomVerticalFlip Resize ToDtype ToImage ToPILImage
+ToTensor""".split()
+
+CHECKS = {"interpolation": functional.mode_of, "padding": functional.margins, "size": functional.sides_of}
 
 
 @dataclass_transform(eq_default=False)
@@ -52,7 +56,7 @@ class ImageTransform(Module):
     def __repr__(self) -> str:
         settings = self.settings()
         if "interpolation" in settings:
-            settings["interpolation"] = F.mode_of(settings["interpolation"]).value
+            settings["interpolation"] = functional.mode_of(settings["interpolation"]).value
         names = [name.strip("?") for name in self.shown.split() if name[-1] != "?" or settings[name[:-1]] is not None]
         return f"{type(self).__name__}({', '.join(f'{name}={settings[name]}' for name in names)})"
 
@@ -66,16 +70,16 @@ def of(name: str, function: Callable, shown: str = "") -> type:
     return type(name, (ImageTransform,), types | defaults | about)
 
 
-ToTensor = of("ToTensor", F.to_tensor)
-PILToTensor = of("PILToTensor", F.pil_to_tensor)
-ToImage = of("ToImage", F.to_image)
-ToPILImage = of("ToPILImage", F.to_pil_image, "mode?")
-ConvertImageDtype = of("ConvertImageDtype", F.convert_image_dtype)
-ToDtype = of("ToDtype", F.to_dtype, "scale")
-Normalize = of("Normalize", F.normalize, "mean std")
-Grayscale = of("Grayscale", F.rgb_to_grayscale, "num_output_channels")
-Resize = of("Resize", F.resize, "size interpolation max_size antialias")
-Pad = of("Pad", F.pad, "padding fill padding_mode")
+ToTensor = of("ToTensor", functional.to_tensor)
+PILToTensor = of("PILToTensor", functional.pil_to_tensor)
+ToImage = of("ToImage", functional.to_image)
+ToPILImage = of("ToPILImage", functional.to_pil_image, "mode?")
+ConvertImageDtype = of("ConvertImageDtype", functional.convert_image_dtype)
+ToDtype = of("ToDtype", functional.to_dtype, "scale")
+Normalize = of("Normalize", functional.normalize, "mean std")
+Grayscale = of("Grayscale", functional.rgb_to_grayscale, "num_output_channels")
+Resize = of("Resize", functional.resize, "size interpolation max_size antialias")
+Pad = of("Pad", functional.pad, "padding fill padding_mode")
 
 
 class Compose(ImageTransform):
@@ -114,10 +118,10 @@ class CenterCrop(ImageTransform):
     shown = "size"
 
     def __post_init__(self) -> None:
-        self.size = tuple(F.sides_of(self.size) * 2)[:2]
+        self.size = tuple(functional.sides_of(self.size) * 2)[:2]
 
     def forward(self, img: Any) -> Any:
-        return F.center_crop(img, self.size)
+        return functional.center_crop(img, self.size)
 
 
 # ---------------------------------------------------------------- random ones
@@ -144,7 +148,7 @@ class RandomCrop(CenterCrop):
     @staticmethod
     def get_params(img: Any, output_size: tuple[int, int]) -> tuple[int, int, int, int]:
         """Draw the part: top, left, height, width."""
-        _, *old = F.get_dimensions(img)
+        _, *old = functional.get_dimensions(img)
         rest = [before - after for before, after in zip(old, output_size)]
         if min(rest) < 0:
             what = f"Required crop size {tuple(output_size)} is larger than input image size {tuple(old)}"
@@ -153,11 +157,11 @@ class RandomCrop(CenterCrop):
 
     def forward(self, img: Any) -> Any:
         how = (self.fill, self.padding_mode)
-        img = img if self.padding is None else F.pad(img, self.padding, *how)
-        _, tall, wide = F.get_dimensions(img)
+        img = img if self.padding is None else functional.pad(img, self.padding, *how)
+        _, tall, wide = functional.get_dimensions(img)
         for lacking in ((self.size[1] - wide, 0), (0, self.size[0] - tall)):
-            img = F.pad(img, lacking, *how) if self.pad_if_needed and max(lacking) > 0 else img
-        return F.crop(img, *self.get_params(img, self.size))
+            img = functional.pad(img, lacking, *how) if self.pad_if_needed and max(lacking) > 0 else img
+        return functional.crop(img, *self.get_params(img, self.size))
 
 
 class RandomResizedCrop(CenterCrop):
@@ -165,14 +169,14 @@ class RandomResizedCrop(CenterCrop):
 
     scale: Any = (0.08, 1.0)
     ratio: Any = (3 / 4, 4 / 3)
-    interpolation: Any = F.BILINEAR
+    interpolation: Any = functional.BILINEAR
     antialias: Any = True
     shown = "size scale ratio interpolation antialias"
 
     @staticmethod
     def get_params(img: Any, scale: Any, ratio: Any) -> tuple[int, int, int, int]:
         """Draw the part: top, left, height, width."""
-        _, tall, wide = F.get_dimensions(img)
+        _, tall, wide = functional.get_dimensions(img)
         for _ in range(10):
             area = tall * wide * uniform(*scale)
             shape = math.exp(uniform(math.log(ratio[0]), math.log(ratio[1])))
@@ -183,8 +187,8 @@ class RandomResizedCrop(CenterCrop):
         return (tall - height) // 2, (wide - width) // 2, height, width
 
     def forward(self, img: Any) -> Any:
-        part = F.crop(img, *self.get_params(img, self.scale, self.ratio))
-        return F.resize(part, self.size, self.interpolation, antialias=self.antialias)
+        part = functional.crop(img, *self.get_params(img, self.scale, self.ratio))
+        return functional.resize(part, self.size, self.interpolation, antialias=self.antialias)
 
 
 class RandomHorizontalFlip(ImageTransform):
@@ -192,7 +196,7 @@ class RandomHorizontalFlip(ImageTransform):
 
     p: float = 0.5
     shown = "p"
-    function = staticmethod(F.hflip)
+    function = staticmethod(functional.hflip)
 
     def forward(self, img: Any) -> Any:
         return self.function(img) if minigrad.rand(1).item() < self.p else img
@@ -201,14 +205,14 @@ class RandomHorizontalFlip(ImageTransform):
 class RandomVerticalFlip(RandomHorizontalFlip):
     """Mirror top for bottom, with probability `p`."""
 
-    function = staticmethod(F.vflip)
+    function = staticmethod(functional.vflip)
 
 
 class RandomRotation(ImageTransform):
     """Rotate by an angle between -degrees and degrees, or between two angles."""
 
     degrees: Any
-    interpolation: Any = F.NEAREST
+    interpolation: Any = functional.NEAREST
     expand: bool = False
     center: Any = None
     fill: Any = 0
@@ -226,7 +230,7 @@ class RandomRotation(ImageTransform):
         return uniform(*degrees)
 
     def forward(self, img: Any) -> Any:
-        return F.rotate(img, uniform(*self.degrees), self.interpolation, self.expand, self.center, self.fill)
+        return functional.rotate(img, uniform(*self.degrees), self.interpolation, self.expand, self.center, self.fill)
 
 
 class ColorJitter(ImageTransform):
@@ -258,7 +262,12 @@ class ColorJitter(ImageTransform):
 
     def forward(self, img: Any) -> Any:
         order, *factors = self.get_params(*self.settings().values())
-        adjust = (F.adjust_brightness, F.adjust_contrast, F.adjust_saturation, F.adjust_hue)
+        adjust = (
+            functional.adjust_brightness,
+            functional.adjust_contrast,
+            functional.adjust_saturation,
+            functional.adjust_hue,
+        )
         for i in order.tolist():
             img = img if factors[i] is None else adjust[i](img, factors[i])
         return img
