@@ -16,7 +16,7 @@ from .. import MinigradError, Tensor, device
 from ..diagnose.missing_names import NEED_TORCH, ROWS, replacement
 from ..errors import suppressed_warnings
 from ..nn import Module
-from .torch_modules import NOTHING, AbsentName, module_called
+from .torch_modules import NOTHING, module_called
 
 LARGEST = 1_000_000  # number in a call that is tried
 COMMON = {"values", "indices"}  # methods of tensors whose names other objects have as well
@@ -89,8 +89,7 @@ def missing(line: int, name: str) -> Need | None:
     """Return a missing full name as a need; None if it exists or is not PyTorch's."""
     root, *parts = name.split(".")
     if root in NEED_TORCH:
-        there = module_called(root) is not None and not isinstance(looked_up(name), AbsentName)
-        return None if there else Need(line, name, *replacement(name))
+        return Need(line, name, *replacement(name))
     if root != "torch":
         return None
     if parts[:1] == ["Tensor"] and len(parts) > 1:
@@ -102,9 +101,8 @@ def missing(line: int, name: str) -> Need | None:
 
 def looked_up(name: str) -> Any:
     """Return the object of a full name, as far as modules and classes go; NOTHING if it does not exist."""
-    root, *parts = name.split(".")
-    found: Any = module_called(root)
-    for part in parts:
+    found: Any = module_called("torch")
+    for part in name.split(".")[1:]:
         if not inspect.ismodule(found) and not inspect.isclass(found):
             break  # an attribute of a value: known only at run time
         found = getattr(found, part, NOTHING)

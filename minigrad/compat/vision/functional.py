@@ -165,11 +165,15 @@ def normalize(tensor: Tensor, mean: Any, std: Any, inplace: bool = False) -> Ten
     if tensor.ndim < 3:
         what = f"Expected a tensor image of size (..., C, H, W). Got tensor.size() = {tuple(tensor.shape)}"
         raise error(ValueError, "normalize", what, "write x.unsqueeze(0)")
-    mean, std = (minigrad.as_tensor(one, dtype=tensor.dtype, device=tensor.device) for one in (mean, std))
-    if (std == 0).any():
-        raise error(ValueError, "normalize", f"std={std.tolist()} leads to division by zero.", "write 1 for 0")
-    mean, std = (one.view(-1, 1, 1) if one.ndim == 1 else one for one in (mean, std))
-    return (tensor if inplace else tensor.clone()).sub_(mean).div_(std)  # in place, so channels must match
+    means, stds = (x.reshape(-1, 1, 1) if x.ndim == 1 else x for x in map(np.asarray, (mean, std)))
+    if 0 in stds:
+        raise error(ValueError, "normalize", f"std={std} leads to division by zero.", "write 1 for 0")
+    channels = tensor.shape[-3]
+    if {len(x) for x in (means, stds) if x.ndim == 3} - {1, channels}:
+        what = f"mean={mean} and std={std} do not match the {channels} channels of {tuple(tensor.shape)}"
+        raise error(RuntimeError, "normalize", what, f"pass 1 number or {channels} in each")
+    means, stds = (minigrad.as_tensor(x, dtype=tensor.dtype, device=tensor.device) for x in (means, stds))
+    return tensor.sub_(means).div_(stds) if inplace else (tensor - means) / stds
 
 
 # ---------------------------------------------------------------- geometry

@@ -48,7 +48,7 @@ class ImageTransform(Module):
 
     def settings(self) -> dict[str, Any]:
         """Return the fields by name."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}  # type: ignore[arg-type]
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     def forward(self, img: Any) -> Any:
         return self.function(img, **self.settings())
