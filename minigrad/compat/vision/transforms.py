@@ -1,7 +1,7 @@
 """The classes of torchvision.transforms, and of its v2: functions of an image, with settings that stay.
 
-Each is a module whose fields are the arguments of a function of functional.py, behind the image. Random ones draw from
-minigrad's generator, in the order of torchvision.
+A class has a function, whose arguments behind the image are the class's settings. Random functions draw from minigrad's
+generator, in the order of torchvision.
 """
 
 from __future__ import annotations
@@ -9,46 +9,45 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar, dataclass_transform
+from typing import Any
 
 import minigrad
 from minigrad.errors import error
 from minigrad.nn import Module
 
 from . import functional
+from .functional import BILINEAR, NEAREST, get_dimensions, mode_of, sides_of
 from .functional import InterpolationMode as InterpolationMode
 
 __all__ = """CenterCrop ColorJitter Compose ConvertImageDtype Grayscale InterpolationMode Lambda Normalize PILToTensor Pad
 RandomCrop RandomHorizontalFlip RandomResizedCrop RandomRotation RandomVerticalFlip Resize ToDtype ToImage ToPILImage
 ToTensor""".split()
+CHECKS = {"interpolation": mode_of, "padding": functional.margins, "size": sides_of}
 
-CHECKS = {"interpolation": functional.mode_of, "padding": functional.margins, "size": functional.sides_of}
 
-
-@dataclass_transform(eq_default=False)
 class ImageTransform(Module):
-    """A module that calls `function` with an image and its fields; `shown` are those in the repr, `name?` unless it is None."""
+    """A module that calls `function` with an image and its settings; `shown` are those in the repr, `name?` unless None."""
 
-    function: ClassVar[Callable]
-    shown: ClassVar[str] = ""
+    function: Callable
+    signature: inspect.Signature
+    shown = ""
 
     def __init_subclass__(cls) -> None:
-        dataclass(eq=False, repr=False)(cls)
+        _, *settings = inspect.signature(cls.function).parameters.values()
+        cls.signature = inspect.Signature(settings)
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        made = super().__new__(cls)
-        Module.__init__(made)  # before the fields are assigned
-        return made
-
-    def __post_init__(self) -> None:
-        for name, value in self.settings().items():
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__()
+        given = self.signature.bind(*args, **kwargs)
+        given.apply_defaults()
+        for name, value in given.arguments.items():
             if name in CHECKS and value is not None:
                 CHECKS[name](value)  # an error names the line that makes the transform
+            setattr(self, name, value)
 
     def settings(self) -> dict[str, Any]:
-        """Return the fields by name."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+        """Return the settings by name."""
+        return {name: getattr(self, name) for name in self.signature.parameters}
 
     def forward(self, img: Any) -> Any:
         return self.function(img, **self.settings())
@@ -56,18 +55,15 @@ class ImageTransform(Module):
     def __repr__(self) -> str:
         settings = self.settings()
         if "interpolation" in settings:
-            settings["interpolation"] = functional.mode_of(settings["interpolation"]).value
+            settings["interpolation"] = mode_of(settings["interpolation"]).value
         names = [name.strip("?") for name in self.shown.split() if name[-1] != "?" or settings[name[:-1]] is not None]
         return f"{type(self).__name__}({', '.join(f'{name}={settings[name]}' for name in names)})"
 
 
-def of(name: str, function: Callable, shown: str = "") -> type:
-    """Make the class of a function, with the function's arguments behind the image as fields."""
-    _, *arguments = inspect.signature(function).parameters.values()
-    types = {"__annotations__": dict.fromkeys([one.name for one in arguments], Any)}
-    defaults = {one.name: one.default for one in arguments if one.default is not one.empty}
+def of(name: str, function: Callable, shown: str = "") -> Any:
+    """Make the class of a function."""
     about = {"function": staticmethod(function), "shown": shown, "__doc__": function.__doc__, "__module__": __name__}
-    return type(name, (ImageTransform,), types | defaults | about)
+    return type(name, (ImageTransform,), about)
 
 
 ToTensor = of("ToTensor", functional.to_tensor)
@@ -85,10 +81,9 @@ Pad = of("Pad", functional.pad, "padding fill padding_mode")
 class Compose(ImageTransform):
     """Apply one transform after another."""
 
-    transforms: Any
-
-    def forward(self, img: Any) -> Any:
-        for one in self.transforms:
+    @staticmethod
+    def function(img: Any, transforms: Any) -> Any:
+        for one in transforms:
             img = one(img)
         return img
 
@@ -99,29 +94,27 @@ class Compose(ImageTransform):
 class Lambda(ImageTransform):
     """Apply a function."""
 
-    lambd: Callable
+    def __init__(self, lambd: Callable):
+        super().__init__(lambd)
+        if not callable(lambd):
+            raise error(TypeError, "Lambda", f"Argument lambd should be callable, got {lambd!r}", "pass a function")
 
-    def __post_init__(self) -> None:
-        if not callable(self.lambd):
-            raise error(
-                TypeError, "Lambda", f"Argument lambd should be callable, got {self.lambd!r}", "pass a function"
-            )
-
-    def forward(self, img: Any) -> Any:
-        return self.lambd(img)
+    @staticmethod
+    def function(img: Any, lambd: Callable) -> Any:
+        return lambd(img)
 
 
 class CenterCrop(ImageTransform):
     """Keep the middle."""
 
-    size: Any
     shown = "size"
 
-    def __post_init__(self) -> None:
-        self.size = tuple(functional.sides_of(self.size) * 2)[:2]
+    def __init__(self, size: Any, *args: Any, **kwargs: Any):
+        super().__init__(tuple(sides_of(size) * 2)[:2], *args, **kwargs)
 
-    def forward(self, img: Any) -> Any:
-        return functional.center_crop(img, self.size)
+    @staticmethod
+    def function(img: Any, size: Any) -> Any:
+        return functional.center_crop(img, size)
 
 
 # ---------------------------------------------------------------- random ones
@@ -139,44 +132,44 @@ def place(rest: list[int]) -> tuple[int, int]:
 class RandomCrop(CenterCrop):
     """Keep a part of this size, anywhere."""
 
-    padding: Any = None
-    pad_if_needed: bool = False
-    fill: Any = 0
-    padding_mode: str = "constant"
     shown = "size padding"
 
     @staticmethod
     def get_params(img: Any, output_size: tuple[int, int]) -> tuple[int, int, int, int]:
         """Draw the part: top, left, height, width."""
-        _, *old = functional.get_dimensions(img)
+        _, *old = get_dimensions(img)
         rest = [before - after for before, after in zip(old, output_size)]
         if min(rest) < 0:
             what = f"Required crop size {tuple(output_size)} is larger than input image size {tuple(old)}"
             raise error(ValueError, "RandomCrop", what, "pass pad_if_needed=True, or apply Resize before")
         return *(place(rest) if any(rest) else (0, 0)), *output_size
 
-    def forward(self, img: Any) -> Any:
-        how = (self.fill, self.padding_mode)
-        img = img if self.padding is None else functional.pad(img, self.padding, *how)
-        _, tall, wide = functional.get_dimensions(img)
-        for lacking in ((self.size[1] - wide, 0), (0, self.size[0] - tall)):
-            img = functional.pad(img, lacking, *how) if self.pad_if_needed and max(lacking) > 0 else img
-        return functional.crop(img, *self.get_params(img, self.size))
+    @staticmethod
+    def function(
+        img: Any,
+        size: Any,
+        padding: Any = None,
+        pad_if_needed: Any = False,
+        fill: Any = 0,
+        padding_mode: Any = "constant",
+    ) -> Any:
+        img = img if padding is None else functional.pad(img, padding, fill, padding_mode)
+        _, tall, wide = get_dimensions(img)
+        for lacking in ((size[1] - wide, 0), (0, size[0] - tall)):
+            grows = pad_if_needed and max(lacking) > 0
+            img = functional.pad(img, lacking, fill, padding_mode) if grows else img
+        return functional.crop(img, *RandomCrop.get_params(img, size))
 
 
 class RandomResizedCrop(CenterCrop):
     """Keep a part of random area and shape, and change its size."""
 
-    scale: Any = (0.08, 1.0)
-    ratio: Any = (3 / 4, 4 / 3)
-    interpolation: Any = functional.BILINEAR
-    antialias: Any = True
     shown = "size scale ratio interpolation antialias"
 
     @staticmethod
     def get_params(img: Any, scale: Any, ratio: Any) -> tuple[int, int, int, int]:
         """Draw the part: top, left, height, width."""
-        _, tall, wide = functional.get_dimensions(img)
+        _, tall, wide = get_dimensions(img)
         for _ in range(10):
             area = tall * wide * uniform(*scale)
             shape = math.exp(uniform(math.log(ratio[0]), math.log(ratio[1])))
@@ -186,51 +179,56 @@ class RandomResizedCrop(CenterCrop):
         height, width = min(tall, round(wide / min(ratio))), min(wide, round(tall * max(ratio)))  # the middle
         return (tall - height) // 2, (wide - width) // 2, height, width
 
-    def forward(self, img: Any) -> Any:
-        part = functional.crop(img, *self.get_params(img, self.scale, self.ratio))
-        return functional.resize(part, self.size, self.interpolation, antialias=self.antialias)
+    @staticmethod
+    def function(
+        img: Any, size: Any, scale: Any = (0.08, 1.0), ratio: Any = (3 / 4, 4 / 3), interpolation: Any = BILINEAR,
+        antialias: Any = True,
+    ) -> Any:  # fmt: skip
+        part = functional.crop(img, *RandomResizedCrop.get_params(img, scale, ratio))
+        return functional.resize(part, size, interpolation, antialias=antialias)
 
 
 class RandomHorizontalFlip(ImageTransform):
     """Mirror left for right, with probability `p`."""
 
-    p: float = 0.5
     shown = "p"
-    function = staticmethod(functional.hflip)
 
-    def forward(self, img: Any) -> Any:
-        return self.function(img) if minigrad.rand(1).item() < self.p else img
+    @staticmethod
+    def function(img: Any, p: float = 0.5) -> Any:
+        return functional.hflip(img) if minigrad.rand(1).item() < p else img
 
 
-class RandomVerticalFlip(RandomHorizontalFlip):
+class RandomVerticalFlip(ImageTransform):
     """Mirror top for bottom, with probability `p`."""
 
-    function = staticmethod(functional.vflip)
+    shown = "p"
+
+    @staticmethod
+    def function(img: Any, p: float = 0.5) -> Any:
+        return functional.vflip(img) if minigrad.rand(1).item() < p else img
 
 
 class RandomRotation(ImageTransform):
     """Rotate by an angle between -degrees and degrees, or between two angles."""
 
-    degrees: Any
-    interpolation: Any = functional.NEAREST
-    expand: bool = False
-    center: Any = None
-    fill: Any = 0
-    shown = "degrees interpolation expand center? fill?"
+    shown = "degrees interpolation expand center? fill"
 
-    def __post_init__(self) -> None:
-        low, high = self.degrees if isinstance(self.degrees, (tuple, list)) else (-self.degrees, self.degrees)
-        self.degrees = [float(low), float(high)]
+    def __init__(self, degrees: Any, *args: Any, **kwargs: Any):
+        low, high = degrees if isinstance(degrees, (tuple, list)) else (-degrees, degrees)
         if low > high:
             raise error(ValueError, "RandomRotation", f"degrees go from {low} to {high}", "write the smaller one first")
+        super().__init__([float(low), float(high)], *args, **kwargs)
 
     @staticmethod
     def get_params(degrees: Any) -> float:
         """Draw the angle."""
         return uniform(*degrees)
 
-    def forward(self, img: Any) -> Any:
-        return functional.rotate(img, uniform(*self.degrees), self.interpolation, self.expand, self.center, self.fill)
+    @staticmethod
+    def function(
+        img: Any, degrees: Any, interpolation: Any = NEAREST, expand: bool = False, center: Any = None, fill: Any = 0
+    ) -> Any:
+        return functional.rotate(img, uniform(*degrees), interpolation, expand, center, fill)
 
 
 class ColorJitter(ImageTransform):
@@ -239,13 +237,10 @@ class ColorJitter(ImageTransform):
     A number x stands for a factor from 1 - x to 1 + x, for the hue a shift from -x to x.
     """
 
-    brightness: Any = 0
-    contrast: Any = 0
-    saturation: Any = 0
-    hue: Any = 0
     shown = "brightness contrast saturation hue"
 
-    def __post_init__(self) -> None:
+    def __init__(self, brightness: Any = 0, contrast: Any = 0, saturation: Any = 0, hue: Any = 0):
+        super().__init__(brightness, contrast, saturation, hue)
         for name, given in self.settings().items():
             center, least, most = (0.0, -0.5, 0.5) if name == "hue" else (1.0, 0.0, math.inf)
             number = not isinstance(given, (tuple, list))
@@ -260,8 +255,9 @@ class ColorJitter(ImageTransform):
         """Draw the order, and the factors of brightness, contrast, saturation and hue."""
         return minigrad.randperm(4), *(None if one is None else uniform(*one) for one in ranges)
 
-    def forward(self, img: Any) -> Any:
-        order, *factors = self.get_params(*self.settings().values())
+    @staticmethod
+    def function(img: Any, brightness: Any, contrast: Any, saturation: Any, hue: Any) -> Any:
+        order, *factors = ColorJitter.get_params(brightness, contrast, saturation, hue)
         adjust = (
             functional.adjust_brightness,
             functional.adjust_contrast,
