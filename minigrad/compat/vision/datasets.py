@@ -110,7 +110,7 @@ def idx(data: bytes, name: object) -> np.ndarray:
     if not n or len(data) != 4 + 4 * n + np.prod(shape, dtype=int):
         what = f"{name} is damaged: it has {len(data):,} bytes, and its header states the shape {shape}"
         raise error(RuntimeError, "datasets", what, "delete it, and pass download=True")
-    return np.frombuffer(data, np.uint8, offset=4 + 4 * n).reshape(shape).copy()
+    return np.frombuffer(data, np.uint8, offset=4 + 4 * n).reshape(shape)
 
 
 def choice(who: str, split: str, known: Any) -> str:
@@ -168,7 +168,7 @@ class MNIST(InMemory):
         if (wish := os.environ.get("MINIGRAD_DATA", "")) not in ("", "digits"):
             raise error(ValueError, "datasets", f"MINIGRAD_DATA={wish} is unknown", "write MINIGRAD_DATA=digits")
         images, targets = digits(self.train) if wish else self.read(Path(self.raw_folder), download)
-        return minigrad.from_numpy(images), minigrad.from_numpy(targets.astype(np.int64))
+        return minigrad.tensor(images), minigrad.tensor(targets, dtype=minigrad.int64)
 
     def read(self, folder: Path, download: bool) -> list[np.ndarray]:
         """Return images and classes from their files, compressed or not."""
