@@ -29,8 +29,10 @@ from minigrad.utils.data import Dataset
 
 from .functional import to_pil_image
 
-__all__ = """CIFAR10 CIFAR100 EMNIST FakeData FashionMNIST IMG_EXTENSIONS ImageFolder KMNIST MNIST SVHN VisionDataset
-pil_loader""".split()
+__all__ = [
+    "CIFAR10", "CIFAR100", "EMNIST", "FakeData", "FashionMNIST", "IMG_EXTENSIONS", "ImageFolder", "KMNIST",
+    "MNIST", "SVHN", "VisionDataset", "pil_loader",
+]  # fmt: skip
 
 IMG_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
 
@@ -52,7 +54,7 @@ class VisionDataset(Dataset):
         return ""
 
     def __repr__(self) -> str:
-        lines = [f"Number of datapoints: {len(self)}"]
+        lines = [f"Number of datapoints: {len(self)}"]  # type: ignore[arg-type]
         lines += [f"Root location: {self.root}"] if self.root is not None else []
         lines += self.extra_repr().splitlines()
         parts = {"Transform: ": self.transform, "Target transform: ": self.target_transform}
@@ -232,7 +234,8 @@ def digits(train: bool) -> tuple[np.ndarray, np.ndarray]:
         raise error(ModuleNotFoundError, "datasets", what, "pip install scikit-learn") from None
     if digits.cache_info().misses == 1:
         print("minigrad: scikit-learn's 1,797 digits stand in for MNIST (MINIGRAD_DATA=digits)", file=sys.stderr)
-    found, part = load_digits(), slice(1500) if train else slice(1500, None)
+    found: Any = load_digits()
+    part = slice(1500) if train else slice(1500, None)
     small = [Image.fromarray((one * (255 / 16)).round().astype(np.uint8)) for one in found.images[part]]
     return np.stack([np.asarray(one.resize((28, 28), Image.Resampling.BICUBIC)) for one in small]), found.target[part]
 

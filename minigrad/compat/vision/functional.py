@@ -19,9 +19,12 @@ from minigrad.errors import error
 from minigrad.nn.functional import grid_sample, interpolate
 from minigrad.nn.functional import pad as pad_tensor
 
-__all__ = """InterpolationMode adjust_brightness adjust_contrast adjust_hue adjust_saturation center_crop
-convert_image_dtype crop get_dimensions hflip normalize pad pil_to_tensor resize rgb_to_grayscale rotate to_dtype
-to_grayscale to_image to_pil_image to_tensor vflip""".split()
+__all__ = [
+    "InterpolationMode", "adjust_brightness", "adjust_contrast", "adjust_hue", "adjust_saturation",
+    "center_crop", "convert_image_dtype", "crop", "get_dimensions", "hflip", "normalize", "pad",
+    "pil_to_tensor", "resize", "rgb_to_grayscale", "rotate", "to_dtype", "to_grayscale", "to_image",
+    "to_pil_image", "to_tensor", "vflip",
+]  # fmt: skip
 
 
 class InterpolationMode(Enum):

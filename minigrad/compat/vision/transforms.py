@@ -19,9 +19,11 @@ from . import functional
 from .functional import BILINEAR, NEAREST, get_dimensions, mode_of, sides_of
 from .functional import InterpolationMode as InterpolationMode
 
-__all__ = """CenterCrop ColorJitter Compose ConvertImageDtype Grayscale InterpolationMode Lambda Normalize PILToTensor Pad
-RandomCrop RandomHorizontalFlip RandomResizedCrop RandomRotation RandomVerticalFlip Resize ToDtype ToImage ToPILImage
-ToTensor""".split()
+__all__ = [
+    "CenterCrop", "ColorJitter", "Compose", "ConvertImageDtype", "Grayscale", "InterpolationMode", "Lambda",
+    "Normalize", "PILToTensor", "Pad", "RandomCrop", "RandomHorizontalFlip", "RandomResizedCrop",
+    "RandomRotation", "RandomVerticalFlip", "Resize", "ToDtype", "ToImage", "ToPILImage", "ToTensor",
+]  # fmt: skip
 CHECKS = {"interpolation": mode_of, "padding": functional.margins, "size": sides_of}
 
 
@@ -62,8 +64,8 @@ class ImageTransform(Module):
 
 def of(name: str, function: Callable, shown: str = "") -> Any:
     """Make the class of a function."""
-    about = {"function": staticmethod(function), "shown": shown, "__doc__": function.__doc__, "__module__": __name__}
-    return type(name, (ImageTransform,), about)
+    about = {"__doc__": (function.__doc__ or "").partition("\n")[0], "__module__": __name__, "shown": shown}
+    return type(name, (ImageTransform,), about | {"function": staticmethod(function)})
 
 
 ToTensor = of("ToTensor", functional.to_tensor)
@@ -135,14 +137,14 @@ class RandomCrop(CenterCrop):
     shown = "size padding"
 
     @staticmethod
-    def get_params(img: Any, output_size: tuple[int, int]) -> tuple[int, int, int, int]:
+    def get_params(img: Any, output_size: tuple[int, int]) -> tuple:
         """Draw the part: top, left, height, width."""
-        _, *old = get_dimensions(img)
-        rest = [before - after for before, after in zip(old, output_size)]
-        if min(rest) < 0:
-            what = f"Required crop size {tuple(output_size)} is larger than input image size {tuple(old)}"
+        (height, width), (_, tall, wide) = output_size, get_dimensions(img)
+        if tall < height or wide < width:
+            what = f"Required crop size {(height, width)} is larger than input image size {(tall, wide)}"
             raise error(ValueError, "RandomCrop", what, "pass pad_if_needed=True, or apply Resize before")
-        return *(place(rest) if any(rest) else (0, 0)), *output_size
+        rest = [tall - height, wide - width]
+        return *(place(rest) if any(rest) else (0, 0)), height, width
 
     @staticmethod
     def function(
@@ -167,7 +169,7 @@ class RandomResizedCrop(CenterCrop):
     shown = "size scale ratio interpolation antialias"
 
     @staticmethod
-    def get_params(img: Any, scale: Any, ratio: Any) -> tuple[int, int, int, int]:
+    def get_params(img: Any, scale: Any, ratio: Any) -> tuple:
         """Draw the part: top, left, height, width."""
         _, tall, wide = get_dimensions(img)
         for _ in range(10):

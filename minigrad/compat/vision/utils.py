@@ -23,8 +23,8 @@ def make_grid(
     With `normalize` the values of `value_range`, or from the smallest to the largest, become [0, 1], for each image with
     `scale_each`.
 
-    >>> make_grid(minigrad.ones(3, 1, 4, 4), nrow=2).shape
-    torch.Size([3, 14, 14])
+    >>> tuple(make_grid(minigrad.ones(3, 1, 4, 4), nrow=2).shape)
+    (3, 14, 14)
     """
     if not isinstance(tensor, (Tensor, list)) or not all(isinstance(one, Tensor) for one in tensor):
         what = f"tensor or list of tensors expected, got {type(tensor)}"
