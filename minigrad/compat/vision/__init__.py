@@ -5,5 +5,4 @@ transforms.py prepares images with functional.py, datasets.py reads them, utils.
 
 from . import datasets, transforms, utils
 
-__all__ = ["datasets", "transforms", "utils"]
 __version__ = "0.28.0+minigrad"

@@ -16,9 +16,10 @@ import tarfile
 import zipfile
 from collections.abc import Callable
 from functools import cache
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
-from urllib.request import urlretrieve
+from urllib.request import urlopen
 
 import numpy as np
 from PIL import Image
@@ -28,11 +29,6 @@ from minigrad.errors import error
 from minigrad.utils.data import Dataset
 
 from .functional import to_pil_image
-
-__all__ = [
-    "CIFAR10", "CIFAR100", "EMNIST", "FakeData", "FashionMNIST", "IMG_EXTENSIONS", "ImageFolder", "KMNIST",
-    "MNIST", "SVHN", "VisionDataset", "pil_loader",
-]  # fmt: skip
 
 IMG_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
 
@@ -66,43 +62,46 @@ class VisionDataset(Dataset):
 # ---------------------------------------------------------------- files
 def has(path: Path, md5: str) -> bool:
     """Return True if there is a file with this digest."""
-    return path.is_file() and hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest() == md5
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest() == md5
 
 
 def fetch(who: str, folder: Path, files: dict[str, str], mirrors: list[str], download: bool, other: str = "") -> None:
-    """Download files, given as name -> digest, whole or not at all; raise RuntimeError for those that are not there."""
+    """Make sure that a folder has files, given as name -> digest, or raise RuntimeError; `other` is one more way out."""
     missing, failed = [name for name, md5 in files.items() if not has(folder / name, md5)], ""
-    for name, url in [(name, mirror + name) for name in missing for mirror in mirrors] if download else ():
-        part = folder / f"{name}.part"
+    for name in missing if download else ():
+        failed = failed or downloaded(folder / name, [mirror + name for mirror in mirrors], files[name])
+    if left := [name for name in missing if not has(folder / name, files[name])]:
+        lacking = ", ".join([name + " (damaged)" * (folder / name).exists() for name in left])
+        fix = f"put the files there by hand, from {' or '.join(mirrors)}{other}"
+        fix = fix if download else f"You can use download=True to download it, or {fix}"
+        raise error(RuntimeError, who, f"Dataset not found: {folder} lacks {lacking}{failed}", fix)
+
+
+def downloaded(path: Path, urls: list[str], md5: str) -> str:
+    """Download a file from the first address that has it, whole or not at all; return the reason if none has."""
+    part, failed = path.with_name(f"{path.name}.part"), ""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for url in urls:
         try:
-            if not has(folder / name, files[name]):  # nor from the mirror before
-                folder.mkdir(parents=True, exist_ok=True)
-                urlretrieve(url, part, progress(name) if sys.stderr.isatty() else None)
-                if has(part, files[name]):
-                    part.replace(folder / name)
-                else:
-                    failed = f" ({url} has another digest)"
-        except OSError as e:
+            with urlopen(url, timeout=30) as answer, part.open("wb") as file:
+                total = int(answer.headers["Content-Length"] or 0)
+                while block := answer.read(1 << 18):
+                    file.write(block)
+                    if sys.stderr.isatty():
+                        end = "\n" if file.tell() == total else ""
+                        print(f"\r{path.name}: {file.tell():,} of {total:,} bytes", end=end, file=sys.stderr)
+            if has(part, md5):
+                part.replace(path)
+                return ""
+            failed = f" ({url} has another digest)"
+        except (OSError, HTTPException) as e:
             failed = f" ({url}: {e})"
         finally:
             part.unlink(missing_ok=True)
-    lacking = [
-        name + " (damaged)" * (folder / name).exists() for name in missing if not has(folder / name, files[name])
-    ]
-    if lacking:
-        fix = f"put the files there by hand, from {' or '.join(mirrors)}{other}"
-        fix = fix if download else f"You can use download=True to download it, or {fix}"
-        raise error(RuntimeError, who, f"Dataset not found: {folder} lacks {', '.join(lacking)}{failed}", fix)
-
-
-def progress(name: str) -> Callable[[int, int, int], None]:
-    """Return a function that shows the part of a file that is there."""
-
-    def show(blocks: int, size: int, total: int) -> None:
-        end = "\n" if blocks * size >= total else ""
-        print(f"\r{name}: {min(blocks * size, total):,} of {total:,} bytes", end=end, file=sys.stderr)
-
-    return show
+    return failed
 
 
 def idx(data: bytes, name: object) -> np.ndarray:

@@ -19,13 +19,6 @@ from minigrad.errors import error
 from minigrad.nn.functional import grid_sample, interpolate
 from minigrad.nn.functional import pad as pad_tensor
 
-__all__ = [
-    "InterpolationMode", "adjust_brightness", "adjust_contrast", "adjust_hue", "adjust_saturation",
-    "center_crop", "convert_image_dtype", "crop", "get_dimensions", "hflip", "normalize", "pad",
-    "pil_to_tensor", "resize", "rgb_to_grayscale", "rotate", "to_dtype", "to_grayscale", "to_image",
-    "to_pil_image", "to_tensor", "vflip",
-]  # fmt: skip
-
 
 class InterpolationMode(Enum):
     """How `resize` and `rotate` find the colours between pixels; the numbers are Pillow's."""
@@ -61,9 +54,8 @@ def is_pil(img: Any) -> bool:
     """Return True for an image of Pillow, False for a tensor; raise TypeError for anything else."""
     if isinstance(img, (Image.Image, Tensor)):
         return isinstance(img, Image.Image)
-    raise error(
-        TypeError, "transforms", f"img should be PIL Image or Tensor. Got {type(img)}", "use Image.fromarray(img)"
-    )
+    what = f"img should be PIL Image or Tensor. Got {type(img)}"
+    raise error(TypeError, "transforms", what, "use Image.open, Image.fromarray or torch.tensor")
 
 
 def get_dimensions(img: Any) -> list[int]:
@@ -77,9 +69,7 @@ def get_dimensions(img: Any) -> list[int]:
 def pil_to_tensor(pic: Any) -> Tensor:
     """Return the pixels of an image or an array (height, width, channels) as a tensor (channels, height, width)."""
     if not isinstance(pic, (Image.Image, np.ndarray)):
-        raise error(
-            TypeError, "to_tensor", f"pic should be PIL Image or ndarray. Got {type(pic)}", "leave ToTensor() out"
-        )
+        raise error(TypeError, "to_tensor", f"pic should be PIL Image or ndarray. Got {type(pic)}", "leave it out")
     pixels = np.array(pic)
     if pixels.ndim not in (2, 3):
         what = f"pic should be 2/3 dimensional. Got {pixels.ndim} dimensions."
@@ -162,9 +152,7 @@ def normalize(tensor: Tensor, mean: Any, std: Any, inplace: bool = False) -> Ten
     """Subtract a mean from each channel, and divide by a standard deviation."""
     if not isinstance(tensor, Tensor) or not tensor.is_floating_point():
         got = tensor.dtype if isinstance(tensor, Tensor) else type(tensor)
-        raise error(
-            TypeError, "normalize", f"Input tensor should be a float tensor. Got {got}.", "apply ToTensor() before"
-        )
+        raise error(TypeError, "normalize", f"Input should be a float tensor. Got {got}", "apply ToTensor() before")
     if tensor.ndim < 3:
         what = f"Expected a tensor image of size (..., C, H, W). Got tensor.size() = {tuple(tensor.shape)}"
         raise error(ValueError, "normalize", what, "write x.unsqueeze(0)")
@@ -301,9 +289,7 @@ def rotate(
     grid = minigrad.as_tensor(grid, dtype=x.dtype, device=x.device).expand(len(x), *grid.shape)
     if (mode := mode_of(interpolation).value) not in ("nearest", "bilinear"):
         raise error(ValueError, "rotate", f"{mode} is for images of Pillow, not for tensors", "use BILINEAR")
-    made, inside = (
-        grid_sample(one, grid.to(x.device), mode, align_corners=False) for one in (x, minigrad.ones_like(x))
-    )
+    made, inside = (grid_sample(one, grid, mode, align_corners=False) for one in (x, minigrad.ones_like(x)))
     if fill is not None:
         fill = minigrad.as_tensor(fill, dtype=x.dtype, device=x.device).view(-1, 1, 1)
         made = made * inside + (1 - inside) * fill

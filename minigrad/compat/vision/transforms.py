@@ -24,7 +24,15 @@ __all__ = [
     "Normalize", "PILToTensor", "Pad", "RandomCrop", "RandomHorizontalFlip", "RandomResizedCrop",
     "RandomRotation", "RandomVerticalFlip", "Resize", "ToDtype", "ToImage", "ToPILImage", "ToTensor",
 ]  # fmt: skip
-CHECKS = {"interpolation": mode_of, "padding": functional.margins, "size": sides_of}
+
+
+def expect_callable(lambd: Any) -> None:
+    """Raise TypeError for an argument that is not a function."""
+    if not callable(lambd):
+        raise error(TypeError, "Lambda", f"Argument lambd should be callable, got {lambd!r}", "pass a function")
+
+
+CHECKS = {"interpolation": mode_of, "lambd": expect_callable, "padding": functional.margins, "size": sides_of}
 
 
 class ImageTransform(Module):
@@ -62,10 +70,16 @@ class ImageTransform(Module):
         return f"{type(self).__name__}({', '.join(f'{name}={settings[name]}' for name in names)})"
 
 
-def of(name: str, function: Callable, shown: str = "") -> Any:
+def of(name: str, function: Callable, shown: str = "", about: str = "") -> Any:
     """Make the class of a function."""
-    about = {"__doc__": (function.__doc__ or "").partition("\n")[0], "__module__": __name__, "shown": shown}
-    return type(name, (ImageTransform,), about | {"function": staticmethod(function)})
+    about = about or (function.__doc__ or "").partition("\n")[0]
+    names = {"function": staticmethod(function), "shown": shown, "__doc__": about, "__module__": __name__}
+    return type(name, (ImageTransform,), names)
+
+
+def randomly(change: Callable) -> Callable:
+    """Return a function that changes an image with probability `p`."""
+    return lambda img, p=0.5: change(img) if minigrad.rand(1).item() < p else img
 
 
 ToTensor = of("ToTensor", functional.to_tensor)
@@ -78,6 +92,9 @@ Normalize = of("Normalize", functional.normalize, "mean std")
 Grayscale = of("Grayscale", functional.rgb_to_grayscale, "num_output_channels")
 Resize = of("Resize", functional.resize, "size interpolation max_size antialias")
 Pad = of("Pad", functional.pad, "padding fill padding_mode")
+Lambda = of("Lambda", lambda img, lambd: lambd(img), about="Apply a function.")
+RandomHorizontalFlip = of("RandomHorizontalFlip", randomly(functional.hflip), "p", "Mirror left for right, at random.")
+RandomVerticalFlip = of("RandomVerticalFlip", randomly(functional.vflip), "p", "Mirror top for bottom, at random.")
 
 
 class Compose(ImageTransform):
@@ -91,19 +108,6 @@ class Compose(ImageTransform):
 
     def __repr__(self) -> str:
         return "\n".join([f"{type(self).__name__}(", *(f"    {one}" for one in self.transforms), ")"])
-
-
-class Lambda(ImageTransform):
-    """Apply a function."""
-
-    def __init__(self, lambd: Callable):
-        super().__init__(lambd)
-        if not callable(lambd):
-            raise error(TypeError, "Lambda", f"Argument lambd should be callable, got {lambd!r}", "pass a function")
-
-    @staticmethod
-    def function(img: Any, lambd: Callable) -> Any:
-        return lambd(img)
 
 
 class CenterCrop(ImageTransform):
@@ -188,26 +192,6 @@ class RandomResizedCrop(CenterCrop):
     ) -> Any:  # fmt: skip
         part = functional.crop(img, *RandomResizedCrop.get_params(img, scale, ratio))
         return functional.resize(part, size, interpolation, antialias=antialias)
-
-
-class RandomHorizontalFlip(ImageTransform):
-    """Mirror left for right, with probability `p`."""
-
-    shown = "p"
-
-    @staticmethod
-    def function(img: Any, p: float = 0.5) -> Any:
-        return functional.hflip(img) if minigrad.rand(1).item() < p else img
-
-
-class RandomVerticalFlip(ImageTransform):
-    """Mirror top for bottom, with probability `p`."""
-
-    shown = "p"
-
-    @staticmethod
-    def function(img: Any, p: float = 0.5) -> Any:
-        return functional.vflip(img) if minigrad.rand(1).item() < p else img
 
 
 class RandomRotation(ImageTransform):

@@ -10,8 +10,6 @@ import minigrad
 from minigrad import Tensor
 from minigrad.errors import error
 
-__all__ = ["make_grid", "save_image"]
-
 
 @minigrad.no_grad()
 def make_grid(
