@@ -17,6 +17,8 @@ import minigrad
 from minigrad.compat.vision import datasets as D
 from minigrad.compat.vision import transforms as T
 from minigrad.utils.data import DataLoader, Subset
+from viz.libraries import is_module
+from viz.run_program import names_of_tensors
 
 
 def pictures(count, *shape):
@@ -371,3 +373,13 @@ def test_other_names_can_be_imported_and_are_refused_when_they_are_used(text, fi
         run(text)
     assert "minigrad has no torchvision." in str(raised.value) and fix in str(raised.value)
     assert f"{__file__}:{PROGRAM.count(chr(10)) + 1}" in str(raised.value)
+
+
+def test_names_that_are_not_there_are_neither_models_nor_optimizers():
+    names = run(
+        "net = torch.nn.Linear(2, 3)\noptimizer = torch.optim.Adam(net.parameters())\nloss = net(torch.ones(2)).sum()"
+    )
+    names["loss"].backward()
+    names["optimizer"].step()
+    named = set(names_of_tensors(names).values())
+    assert {"loss", "net.weight", "net.weight.exp_avg"} <= named and not is_module(names["resnet18"])
