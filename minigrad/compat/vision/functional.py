@@ -66,8 +66,8 @@ def get_dimensions(img: Any) -> list[int]:
 
 
 # ---------------------------------------------------------------- images and tensors
-def pil_to_tensor(pic: Any) -> Tensor:
-    """Return the pixels of an image or an array (height, width, channels) as a tensor (channels, height, width)."""
+def pixels_of(pic: Any) -> np.ndarray:
+    """Return the pixels of an image or an array (height, width, channels) as an array (channels, height, width)."""
     if not isinstance(pic, (Image.Image, np.ndarray)):
         raise error(TypeError, "to_tensor", f"pic should be PIL Image or ndarray. Got {type(pic)}", "leave it out")
     pixels = np.array(pic)
@@ -75,7 +75,12 @@ def pil_to_tensor(pic: Any) -> Tensor:
         what = f"pic should be 2/3 dimensional. Got {pixels.ndim} dimensions."
         raise error(ValueError, "to_tensor", what, "pass one image of shape (height, width, channels)")
     pixels = pixels.view(np.int16) if pixels.dtype == np.uint16 else pixels
-    return minigrad.from_numpy(np.ascontiguousarray(np.atleast_3d(pixels).transpose(2, 0, 1)))
+    return np.ascontiguousarray(np.atleast_3d(pixels).transpose(2, 0, 1))
+
+
+def pil_to_tensor(pic: Any) -> Tensor:
+    """Return the pixels of an image or an array (height, width, channels) as a tensor (channels, height, width)."""
+    return minigrad.from_numpy(pixels_of(pic))
 
 
 def to_image(inpt: Any) -> Tensor:
@@ -89,8 +94,11 @@ def to_tensor(pic: Any) -> Tensor:
     >>> to_tensor(np.full((1, 2), 255, dtype=np.uint8))
     tensor([[[1., 1.]]])
     """
-    x = pil_to_tensor(pic.convert("L") if isinstance(pic, Image.Image) and pic.mode == "1" else pic)
-    return x.to(minigrad.get_default_dtype()) / 255 if x.dtype == minigrad.uint8 else x
+    pixels = pixels_of(pic.convert("L") if isinstance(pic, Image.Image) and pic.mode == "1" else pic)
+    if pixels.dtype != np.uint8:
+        return minigrad.from_numpy(pixels)
+    dtype = minigrad.empty(0).numpy().dtype  # the default; a picture of the program begins behind the division
+    return minigrad.from_numpy(pixels.astype(dtype) / dtype.type(255))
 
 
 MODES = {2: ("LA",), 3: ("RGB", "YCbCr", "HSV"), 4: ("RGBA", "CMYK", "RGBX")}  # Pillow's, by the number of channels
@@ -163,7 +171,7 @@ def normalize(tensor: Tensor, mean: Any, std: Any, inplace: bool = False) -> Ten
     if {len(x) for x in (means, stds) if x.ndim == 3} - {1, channels}:
         what = f"mean={mean} and std={std} do not match the {channels} channels of {tuple(tensor.shape)}"
         raise error(RuntimeError, "normalize", what, f"pass 1 number or {channels} in each")
-    means, stds = (minigrad.as_tensor(x, dtype=tensor.dtype, device=tensor.device) for x in (means, stds))
+    means, stds = (minigrad.as_tensor(x.tolist(), dtype=tensor.dtype, device=tensor.device) for x in (means, stds))
     return tensor.sub_(means).div_(stds) if inplace else (tensor - means) / stds
 
 
