@@ -260,7 +260,7 @@ def library_of_tensor(value: Any) -> str:
 
 def is_module(value: Any) -> bool:
     """Return True if a value is a callable module, such as a Linear."""
-    return callable(value) and not isinstance(value, type) and hasattr(value, "named_parameters")
+    return callable(value) and not isinstance(value, type) and hasattr(type(value), "named_parameters")
 
 
 def is_drawn(value: Any) -> bool:

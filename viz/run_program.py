@@ -348,7 +348,7 @@ def names_of_tensors(names: dict[str, Any]) -> dict[int, str]:
             inside.setdefault(id(t), f"{key}.{path}")
     variables = {id(value): key for key, value in reversed(names.items()) if library_of_tensor(value) and key != "_"}
     known = inside | variables
-    return known | state_names([value for value in names.values() if hasattr(value, "param_groups")], known)
+    return known | state_names([value for value in names.values() if hasattr(type(value), "add_param_group")], known)
 
 
 def state_names(optimizers: list[Any], known: dict[int, str]) -> dict[int, str]:

@@ -104,7 +104,8 @@ def not_there(page: str) -> str:
     from minigrad.diagnose.missing_names import NEED_TORCH, TABLE
 
     lines = [f"| {row.what} | {named(row.names)} | {row.instead} |" for row in TABLE]
-    lines += [f"| {name}, which needs PyTorch itself | `import {name}` | {fix} |" for name, fix in NEED_TORCH.items()]
+    needs = lambda name: "the other names" if name == "torchvision" else "which needs PyTorch itself"
+    lines += [f"| {name}, {needs(name)} | `import {name}` | {fix} |" for name, fix in NEED_TORCH.items()]
     return "\n".join(["| missing | names | instead |", "| --- | --- | --- |", *lines])
 
 

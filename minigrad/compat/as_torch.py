@@ -41,7 +41,8 @@ class Finder(MetaPathFinder, Loader):
         return None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        return AbsentModule(spec.name) if spec.name.partition(".")[0] in NEED_TORCH else module_called(spec.name)
+        absent_here = spec.name.partition(".")[0] in NEED_TORCH and spec.name not in IN_OTHER_PACKAGES
+        return AbsentModule(spec.name) if absent_here else module_called(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
         """Do nothing: names are looked up on use."""

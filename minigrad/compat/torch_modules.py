@@ -12,7 +12,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, NoReturn
 
-from ..diagnose.missing_names import absent
+from ..diagnose.missing_names import NEED_TORCH, absent
 from .placeholders import TABLE, Backend, module
 
 PYTORCH = "2.13.0"  # the version whose semantics minigrad implements
@@ -65,7 +65,21 @@ ELSEWHERE = {
     "utils.data.dataset": ("utils.data",),
     "utils.data.sampler": ("utils.data",),
 }
-IN_OTHER_PACKAGES = {"safetensors.torch": ("utils.safetensors",)}  # PyTorch modules in packages that do not need it
+# modules of other packages, which need PyTorch there and not here
+IN_OTHER_PACKAGES = {
+    "safetensors.torch": ("utils.safetensors",),
+    "torchvision": ("compat.vision",),
+    "torchvision.datasets": ("compat.vision.datasets",),
+    "torchvision.datasets.mnist": ("compat.vision.datasets",),
+    "torchvision.datasets.folder": ("compat.vision.datasets",),
+    "torchvision.datasets.vision": ("compat.vision.datasets",),
+    "torchvision.transforms": ("compat.vision.transforms",),
+    "torchvision.transforms.functional": ("compat.vision.functional",),
+    "torchvision.transforms.transforms": ("compat.vision.transforms",),
+    "torchvision.transforms.v2": ("compat.vision.transforms",),
+    "torchvision.transforms.v2.functional": ("compat.vision.functional",),
+    "torchvision.utils": ("compat.vision.utils",),
+}
 
 
 class TorchModule(ModuleType):
@@ -77,6 +91,8 @@ class TorchModule(ModuleType):
         self._places = places
         if name in ("torch", "torch.version"):
             self.__version__ = f"{PYTORCH}+minigrad"
+        elif name == "torchvision":
+            self.__version__ = places[0].__version__
 
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":  # from torch.nn import *
@@ -86,6 +102,8 @@ class TorchModule(ModuleType):
         found = self._look_up(name)
         if found is NOTHING or isinstance(found, ModuleType):
             found = module_called(f"{self.__name__}.{name}") or found
+        if found is NOTHING and self.__name__.partition(".")[0] in NEED_TORCH:
+            return AbsentName(f"{self.__name__}.{name}")  # as in packages of which minigrad has nothing
         if found is NOTHING:
             raise absent(AttributeError, f"{self.__name__}.{name}")
         setattr(self, name, found)
@@ -141,7 +159,7 @@ def module_called(name: str) -> ModuleType | None:
 
 # ---------------------------------------------------------------------- packages that need PyTorch itself
 class AbsentModule(ModuleType):
-    """A module of a package that needs PyTorch itself, such as torchvision: every name in it is a placeholder.
+    """A module of a package that needs PyTorch itself, such as torchaudio: every name in it is a placeholder.
 
     Programs import it at the top but use it in code that may never run, so the import alone must not fail.
     """

@@ -345,7 +345,8 @@ TABLE = tuple(
     ]
 )
 NEED_TORCH = {
-    "torchvision": "load data with scikit-learn (load_digits), or images as NumPy arrays; write the model yourself",
+    "torchvision": "use Pillow, or operations on tensors",  # for what compat/vision does not have
+    "torchvision.models": "write the network as a Module: docs/howto/port.md has a LeNet",
     "torchaudio": "read sound with scipy.io.wavfile",
     "torchtext": "read text with Python, and number the words in a dict",
     "torchdata": "use torch.utils.data",

@@ -958,9 +958,9 @@ def interpolate(
 
     `mode` is "nearest", "nearest-exact", "linear" (3 dimensions), "bilinear" or "bicubic" (4), "trilinear" (5) or
     "area".  With `align_corners` the centres of the corner elements keep their places, else the outer edges do.
-    "bilinear" and "bicubic" round bytes (uint8).  Raises NotImplementedError for antialias, and for a mode that does not
-    support the number of dimensions or integers; ValueError unless exactly one of `size` and `scale_factor` is given;
-    RuntimeError for sizes of 0.
+    "bilinear" and "bicubic" round bytes (uint8); with `antialias` they average all old elements below a new one, as Pillow
+    does.  Raises NotImplementedError for a mode that does not support the number of dimensions or integers; ValueError for
+    antialias with other modes, and unless exactly one of `size` and `scale_factor` is given; RuntimeError for sizes of 0.
     Source of bicubic: Keys, "Cubic convolution interpolation for digital image processing", 1981, with a = -0.75.
     """
 

@@ -205,8 +205,8 @@ def test_a_library_called_torch_that_is_loaded_comes_back(folder):
         ("import torch; torch.nn.utils.prune.identity", AttributeError, "multiply the weight by a mask"),
         ("from torch.nn import Linaer", ImportError, "torch.nn.Linear"),
         ("import torch; torch.relux", AttributeError, "torch.relu"),
-        ("import torchvision; torchvision.datasets.MNIST('.')", ModuleNotFoundError, "scikit-learn"),
-        ("from torchvision import transforms as T; T.Compose([T.ToTensor()])", ModuleNotFoundError, "scikit-learn"),
+        ("import torchvision; torchvision.models.resnet18()", ModuleNotFoundError, "write the network"),
+        ("from torchvision import transforms as T; T.RandomErasing()", ModuleNotFoundError, "use Pillow"),
         ("import torchaudio\nclass Sound(torchaudio.datasets.YESNO): pass", ModuleNotFoundError, "scipy.io.wavfile"),
         ("from torch.utils.tensorboard import SummaryWriter", ImportError, "Matplotlib"),
         ("import torch; torch.sigmoidal_thing_of_no_name", AttributeError, "docs/howto/port.md"),
@@ -226,15 +226,15 @@ def test_a_name_that_is_not_there_says_what_to_write_instead(text, kind, says):
 
 def test_packages_that_need_pytorch_can_be_imported_and_named():
     text = """
-import torchvision.transforms.functional as TF
-from torchvision import models, transforms as T
-from torchvision.datasets import MNIST
+import torchaudio.transforms.functional as TF
+from torchaudio import models, transforms as T
+from torchaudio.datasets import YESNO
 
 def augment(image: T.Compose, resize=T.Resize) -> models.ResNet: ...
 """
     names = imported(text)
-    assert not isinstance(3, names["MNIST"]) and "torchvision.datasets.MNIST" in repr(names["MNIST"])
-    assert not any(name.startswith("torchvision") for name in sys.modules)
+    assert not isinstance(3, names["YESNO"]) and "torchaudio.datasets.YESNO" in repr(names["YESNO"])
+    assert not any(name.startswith("torchaudio") for name in sys.modules)
 
 
 def test_the_same_holds_without_as_torch():

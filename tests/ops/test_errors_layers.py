@@ -126,7 +126,7 @@ CASES = [
     ('F.max_pool1d(B(1, 4), 2)', 'max_pool1d', 'not implemented for bool', 'convert it first: x.float()'),
     ('F.layer_norm(I(2, 3, 1), (3,))', 'layer_norm', 'not implemented for int64', 'convert it first: x.float()'),
     ('F.batch_norm(T(2, 3), None, None, training=True, eps=0)', 'batch_norm', 'eps must be positive', 'leave eps out'),
-    ("F.interpolate(T(1, 3, 4, 4), size=2, mode='bilinear', antialias=True)", 'interpolate', 'antialias is not', 'leave'),
+    ('F.interpolate(T(1, 3, 4, 4), size=2, antialias=True)', 'interpolate', "not mode 'nearest'", "mode='bilinear'"),
     ('F.pixel_shuffle(T(1, 3, 4, 4), 2)', 'pixel_shuffle', 'expects the channels (dimension -3)', 'make 4 channels for'),
     ('F.pixel_unshuffle(T(1, 3, 5, 4), 2)', 'pixel_unshuffle', 'input of shape (1, 3, 5, 4) to', 'pad height and width'),
     ('F.softmax(T(2, 3), 2)', 'softmax', '(expected to be in range of [-2, 1], but got', 'write dim=1, or x.unsqueeze(d)'),

@@ -115,7 +115,7 @@ def test_pixel_unshuffle_undoes_pixel_shuffle():
     (lambda x: F.adaptive_max_pool2d(x[..., :0, :], 2), RuntimeError, "elements to pool, got shape"),
     (lambda x: F.interpolate(x), ValueError, "exactly one"),
     (lambda x: F.interpolate(x, 3, mode="linear"), NotImplementedError, "does not support"),
-    (lambda x: F.interpolate(x, 3, mode="bilinear", antialias=True), NotImplementedError, "antialias"),
+    (lambda x: F.interpolate(x, 3, mode="area", antialias=True), ValueError, "antialias"),
     (lambda x: F.interpolate(x, 0), RuntimeError, "greater than 0"),
     (lambda x: F.interpolate(x, 3, align_corners=True), ValueError, "align_corners"),
     (lambda x: F.pixel_shuffle(x, 2), RuntimeError, "divisible"),

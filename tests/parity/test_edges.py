@@ -53,6 +53,11 @@ RESIZED = {
     "trilinear, bytes": lambda m: m.nn.functional.interpolate(u8(m, [[[[[1, 2]]]]]), 3, mode="trilinear"),
     "bilinear, integers": lambda m: m.nn.functional.interpolate(m.ones(1, 1, 2, 2).int(), 3, mode="bilinear"),
     "area, integers": lambda m: m.nn.functional.interpolate(m.ones(1, 1, 3).long(), 2, mode="area"),
+    "bicubic, antialias, corners": lambda m: m.nn.functional.interpolate(
+        u8(m, IMAGE).float(), (2, 9), mode="bicubic", align_corners=True, antialias=True),
+    "bilinear, antialias, factors": lambda m: m.nn.functional.interpolate(
+        u8(m, IMAGE).float(), scale_factor=(0.4, 1.7), mode="bilinear", antialias=True),
+    "nearest, antialias": lambda m: m.nn.functional.interpolate(m.ones(1, 1, 2, 2), 3, antialias=True),
     "adaptive_avg_pool1d, integers": lambda m: m.nn.functional.adaptive_avg_pool1d(m.ones(1, 1, 3).long(), 2),
 }  # fmt: skip
 

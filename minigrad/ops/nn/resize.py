@@ -39,6 +39,8 @@ def interpolate_node(
     "T(1, 1, 4, 3), scale_factor=1.7, mode='bicubic', align_corners=True",
     "T(1, 1, 4, 4), 3, mode='area'",
     "T(1, 1, 3, 4), 5, mode='nearest-exact'",
+    "T(1, 1, 5, 4), (2, 6), mode='bilinear', antialias=True",
+    "T(1, 1, 5, 4), (2, 6), mode='bicubic', antialias=True",
     node=interpolate_node,
 )
 def interpolate(
@@ -54,14 +56,12 @@ def interpolate(
 
     `mode` is "nearest", "nearest-exact", "linear" (3 dimensions), "bilinear" or "bicubic" (4), "trilinear" (5) or
     "area".  With `align_corners` the centres of the corner elements keep their places, else the outer edges do.
-    "bilinear" and "bicubic" round bytes (uint8).  Raises NotImplementedError for antialias, and for a mode that does not
-    support the number of dimensions or integers; ValueError unless exactly one of `size` and `scale_factor` is given;
-    RuntimeError for sizes of 0.
+    "bilinear" and "bicubic" round bytes (uint8); with `antialias` they average all old elements below a new one, as Pillow
+    does.  Raises NotImplementedError for a mode that does not support the number of dimensions or integers; ValueError for
+    antialias with other modes, and unless exactly one of `size` and `scale_factor` is given; RuntimeError for sizes of 0.
     Source of bicubic: Keys, "Cubic convolution interpolation for digital image processing", 1981, with a = -0.75.
     """
     n = input.ndim - 2
-    if antialias:
-        raise error(NotImplementedError, "interpolate", "antialias is not supported", "leave antialias=True out")
     smooth = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
     if not (1 <= n <= 3 and smooth.get(mode, n) == n and mode in (*smooth, "nearest", "nearest-exact", "area")):
         raise error(
@@ -77,6 +77,9 @@ def interpolate(
             "align_corners can only be set with the modes linear, bilinear, bicubic and trilinear",
             "leave align_corners out, or write mode='bilinear'",
         )
+    if antialias and mode not in ("bilinear", "bicubic"):
+        fix = "leave antialias=True out, or write mode='bilinear'"
+        raise error(ValueError, "interpolate", f"antialias supports bilinear and bicubic, not mode {mode!r}", fix)
     sizes, factors = targets(input, size, scale_factor, n, bool(recompute_scale_factor))
     if min(*sizes, *input.shape[2:]) < 1:
         raise error(
@@ -94,7 +97,10 @@ def interpolate(
         old = input.shape[d]
         if mode in smooth:
             at, x = source(old, new, factor, bool(align_corners)), input.float() if of_bytes else input
-            x = curved(x, d, at) if mode == "bicubic" else between(x, d, np.maximum(at, 0.0))
+            if antialias:
+                x = averaged(x, d, new, stride(old, new, factor, bool(align_corners)), mode == "bicubic")
+            else:
+                x = curved(x, d, at) if mode == "bicubic" else between(x, d, np.maximum(at, 0.0))
             input = to_bytes(x) if of_bytes else x
         else:
             step = old / new if factor is None else 1 / factor
@@ -128,12 +134,17 @@ def targets(input: Tensor, size: Any, scale_factor: Any, n: int, recompute: bool
     return sizes, (None,) * n if recompute else values
 
 
+def stride(old: int, new: int, factor: float | None, align_corners: bool) -> float:
+    """Return the distance of two new elements that are neighbours, in old ones."""
+    if align_corners:
+        return (old - 1) / (new - 1) if new > 1 else 0.0
+    return old / new if factor is None else 1 / factor
+
+
 def source(old: int, new: int, factor: float | None, align_corners: bool) -> np.ndarray:
     """Return the position of each new element among the old ones."""
-    i = np.arange(new)
-    if align_corners:
-        return i * ((old - 1) / (new - 1) if new > 1 else 0.0)
-    return (i + 0.5) * (old / new if factor is None else 1 / factor) - 0.5
+    step, shift = stride(old, new, factor, align_corners), 0.0 if align_corners else 0.5
+    return (np.arange(new) + shift) * step - shift
 
 
 def between(input: Tensor, dim: int, at: np.ndarray) -> Tensor:
@@ -142,13 +153,34 @@ def between(input: Tensor, dim: int, at: np.ndarray) -> Tensor:
     return combined(input, dim, [(low, 1 - (at - low)), (low + 1, at - low)])
 
 
+def near(x: np.ndarray, a: float) -> np.ndarray:
+    """Return Keys' cubic kernel at distances of at most 1."""
+    return ((a + 2) * x - (a + 3)) * x * x + 1
+
+
+def far(x: np.ndarray, a: float) -> np.ndarray:
+    """Return Keys' cubic kernel at distances from 1 to 2."""
+    return ((x - 5) * x + 8) * x * a - 4 * a
+
+
 def curved(input: Tensor, dim: int, at: np.ndarray, a: float = -0.75) -> Tensor:
     """Apply cubic convolution along one dimension: four neighbours, weighted by their distances."""
     low = np.floor(at).astype(np.int64)
     t = at - low
-    near = lambda x: ((a + 2) * x - (a + 3)) * x * x + 1
-    far = lambda x: ((x - 5) * x + 8) * x * a - 4 * a
-    return combined(input, dim, [(low - 1, far(t + 1)), (low, near(t)), (low + 1, near(1 - t)), (low + 2, far(2 - t))])
+    weights = [far(t + 1, a), near(t, a), near(1 - t, a), far(2 - t, a)]
+    return combined(input, dim, [(low + i, w) for i, w in enumerate(weights, -1)])
+
+
+def averaged(input: Tensor, dim: int, new: int, step: float, cubic: bool) -> Tensor:
+    """Average along one dimension: the kernel is as wide as a new element if that is wider than an old one.
+
+    PyTorch measures from the outer edges here, even with align_corners, and has a = -0.5 in the cubic kernel, as Pillow.
+    """
+    middle = (np.arange(new) + 0.5)[:, None] * step
+    x = np.abs(np.arange(input.shape[dim]) + 0.5 - middle) / max(step, 1.0)
+    curve = np.where(x < 1, near(x, -0.5), np.where(x < 2, far(x, -0.5), 0.0)) if cubic else np.maximum(1 - x, 0.0)
+    weights = (curve / curve.sum(1, keepdims=True)).T.astype(input._np_dtype)
+    return Contiguous.apply((input.movedim(dim, -1) @ wrap_near(weights, input)).movedim(-1, dim))
 
 
 def to_bytes(x: Tensor) -> Tensor:
