@@ -8,6 +8,7 @@ needs no recursion and counts no dependencies.  Edges never change; only a view 
 from __future__ import annotations
 
 import weakref
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..events import services
@@ -125,7 +126,7 @@ class Node:
     def next_functions(self) -> tuple:
         """For each input tensor, the node that made it (AccumulateGrad for a leaf) and the number of that node's output."""
         edges = [self._edges[i] for i in self.tensor_inputs()]
-        return tuple([(None, 0) if e is None else key(e) for e in edges])
+        return tuple([(None, 0) if e is None else (named(producer(e)), output_index(e)) for e in edges])
 
     def tensor_inputs(self) -> list:
         """Return the positions of the arguments that are tensors, or that could have a gradient."""
@@ -182,6 +183,19 @@ class FullNode(Node):
 def name_of(node: Node | Leaf) -> str:
     """Return a node's name, even if a user has set an attribute `name` on their ctx."""
     return type(node).name(node)  # type: ignore[arg-type]
+
+
+def named(node: Any) -> Any:
+    """Return a node as programs see it: its class has its name, too, because they read `type(node).__name__`."""
+    if (name := name_of(node)) != type(node).__name__:
+        node.__class__ = renamed(type(node), name)
+    return node
+
+
+@cache
+def renamed(kind: type, name: str) -> type:
+    """Return the class of nodes of one kind under another name."""
+    return type(name, (kind,), {"__slots__": (), "__module__": kind.__module__, "name": lambda node: name})
 
 
 def operation_of(node: Node) -> str:

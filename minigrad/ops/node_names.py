@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..core.graph import Node, OutputEdge
+from ..core.graph import Node, OutputEdge, renamed
 from ..core.saved import next_number
 from ..core.tensor import Tensor
 
@@ -47,14 +47,7 @@ def ending(f: Callable, node: str | Callable) -> Callable:
             if isinstance(made, Node) and made._seq > begun:
                 called = node(*args, **kwargs) if called is None else called
                 if called:
-                    made.__class__ = renamed(type(made), called)
+                    made.__class__ = renamed(type(made), called if "Backward" in called else f"{called}Backward0")
         return result
 
     return function
-
-
-@functools.cache
-def renamed(kind: type, name: str) -> type:
-    """Return the class of nodes of one kind under another name."""
-    known = name if "Backward" in name else f"{name}Backward0"
-    return type(known, (kind,), {"__slots__": (), "__module__": kind.__module__, "name": lambda node: known})

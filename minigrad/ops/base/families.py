@@ -335,6 +335,7 @@ class Linear(Primitive):
 class ViewScatter(Primitive):
     """History only: a tensor after a write through one of its views, whose region is replaced."""
 
+    node_class_name = classmethod(lambda cls: "CopySlices")
     names, reads, formulas = ("base", "view", "region", "order"), {0: (), 1: ()}, {}
 
     @classmethod
