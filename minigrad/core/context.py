@@ -102,6 +102,8 @@ class Ctx(FullNode, OpenAttributes):
     def saved_tensors(self, value: object) -> None:
         raise services.problem("saved_tensors cannot be set", ctx=self)
 
+    saved_variables = property(lambda ctx: ctx.saved_tensors, doc="The name of saved_tensors in PyTorch's first versions.")
+
     def get_saved_variables(self) -> list:
         """Return the saved tensors as a list (the name in C++)."""
         return list(self.saved_tensors)

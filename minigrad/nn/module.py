@@ -183,7 +183,8 @@ class Module(Stateful):
                 "choose a name that can be an attribute, such as 'weight'",
             )
         taken = (self.__dict__, self._parameters, self._buffers, self._modules)
-        if name not in store and (hasattr(type(self), name) or any(name in names for names in taken)):
+        given = any(name in names for names in taken) or hasattr(type(self), name) and hasattr(self, name)
+        if name not in store and given:  # a property that raises AttributeError leaves its name to the buffer
             raise error(
                 KeyError,
                 type(self).__name__,

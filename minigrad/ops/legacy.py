@@ -11,7 +11,7 @@ from ..arrays import dtypes
 from ..arrays.devices import Size
 from ..core.saved import memory
 from ..core.tensor import Tensor, wrap
-from ..errors import error
+from ..errors import error, warn
 from .copy import CALLED, to
 from .create import sizes
 from .from_data import SEQUENCES, made
@@ -67,6 +67,34 @@ ByteTensor = tensor_type(dtypes.uint8, [1])
 """The tensors of dtype uint8: a constructor, and a type for isinstance and `Tensor.type`."""
 BoolTensor = tensor_type(dtypes.bool_, [True])
 """The tensors of dtype bool: a constructor, and a type for isinstance and `Tensor.type`."""
+
+
+class VariableType(type):
+    """The class of Variable: a call returns a tensor, and every tensor is an instance."""
+
+    def __call__(cls, data: Any = None, requires_grad: bool = False, volatile: bool = False) -> Tensor:
+        if data is not None and not isinstance(data, Tensor):
+            what = f"Variable data has to be a tensor, but got {type(data).__name__}"
+            raise error(TypeError, "Variable", what, "write minigrad.tensor(data, requires_grad=...)")
+        if volatile:
+            what = "volatile was removed and has no effect: operations are recorded as usual"
+            warn("volatile", "Variable", what, "evaluate inside `with minigrad.no_grad():`")
+        leaf = made(array_of((), dtypes.default(), "Variable")) if data is None else data.detach()
+        return leaf.requires_grad_(bool(requires_grad))
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Tensor)
+
+
+class Variable(metaclass=VariableType):
+    """A leaf on the memory of a tensor; a name from the time when only Variables had gradients.
+
+    Raises TypeError for anything but a tensor, and RuntimeError for integers that are to require grad.
+
+    >>> import minigrad
+    >>> minigrad.autograd.Variable(minigrad.ones(2), requires_grad=True)
+    tensor([1., 1.], requires_grad=True)
+    """
 
 
 def array_of(data: tuple, target: np.dtype, who: str) -> np.ndarray:

@@ -28,14 +28,21 @@ class PrimitiveNode(Node):
         numbers = numbers_among(self)
         return [i for i in super().tensor_inputs() if i not in numbers]
 
+    def __dir__(self) -> list:
+        found = self._tensors_by_name(self._saved) if type(self._saved) is tuple else {}
+        return [n for n in super().__dir__() if n in found or not n.startswith("_saved_")]
+
     def _saved_as(self, name: str) -> Tensor:
         """Return the saved tensor of this name, or raise AttributeError."""
-        formulas = sorted(self._fn.formulas)
-        places = {**dict(zip(("_saved_self", "_saved_other"), formulas)), "_saved_result": len(self._edges)}
-        value = self._alive()[places[name]] if formulas and name in places else None
-        if type(value) is not Saved:
+        if name not in (found := self._tensors_by_name(self._alive())):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-        return unpack(value, self)
+        return unpack(found[name], self)
+
+    def _tensors_by_name(self, saved: tuple) -> dict:
+        """Return PyTorch's name -> saved tensor: of the first and the second operand with a formula, and of the result."""
+        names = ("_saved_result", "_saved_self", "_saved_other") if self._fn.formulas else ()
+        places = zip(names, (len(self._edges), *sorted(self._fn.formulas)))
+        return {name: saved[i] for name, i in places if type(saved[i]) is Saved}
 
 
 class FullPrimitiveNode(PrimitiveNode, FullNode):
