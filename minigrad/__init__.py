@@ -203,7 +203,7 @@ from .ops.join import (
 from .ops.join import cat as concat
 from .ops.join import cat as concatenate
 from .ops.join import vstack as row_stack
-from .ops.linalg import cholesky_inverse, cholesky_solve, inverse
+from .ops.linalg import cholesky_inverse, cholesky_solve, inverse, triangular_solve
 from .ops.logic import (
     bitwise_and, bitwise_left_shift, bitwise_not, bitwise_or, bitwise_right_shift, bitwise_xor, gcd, isreal, lcm,
     logical_and, logical_not, logical_or, logical_xor,

@@ -197,7 +197,7 @@ from .ops.predicates import (
     typename,
 )
 from .record import Record, record, record_of
-from .return_types import PLU, QR, Binary, Extremes, Selected, SVDWithV
+from .return_types import PLU, QR, Binary, Extremes, Selected, SVDWithV, TriangularSolution
 from .serialization import load, save
 from .tensors.printing import get_printoptions, printoptions, set_printoptions
 
@@ -685,6 +685,7 @@ __all__ = [
     "transpose",
     "trapezoid",
     "trapz",
+    "triangular_solve",
     "tril",
     "tril_indices",
     "triplet_margin_loss",
@@ -1456,6 +1457,11 @@ def cholesky_inverse(input: Tensor, upper: _bool = False, *, out: Tensor | None 
 
 def cholesky_solve(input: Tensor, L: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """Return the solution X of A X = input, given A's Cholesky factor L (A = L L^T, or with upper=True A = L^T L)."""
+
+def triangular_solve(
+    input: Tensor, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False
+) -> TriangularSolution:
+    """Return (X, a copy of A) with A X = input, or A^T X = input with `transpose`, for triangular A; see solve_triangular."""
 
 def bitwise_and(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """The bits that both have set; on bools, and."""

@@ -35,7 +35,12 @@ ELSEWHERE = {
     **{f"nn.utils.{name}": ("nn.utils",) for name in OF_LAYERS},
     **{f"distributions.{name}": ("distributions",) for name in DISTRIBUTIONS},
     **{f"optim.{name}": ("optim",) for name in OPTIMIZERS},
-    "": ("",),
+    "": ("", "of_torch"),
+    "autograd": ("autograd", "of_autograd"),
+    "nn.init": ("nn.init", "of_init"),
+    "optim.lr_scheduler": ("optim.lr_scheduler", "of_schedules"),
+    "testing": ("testing", "of_testing"),
+    "sparse": ("sparse",),
     "_C": ("underscored",),
     "_dynamo": ("compiler",),
     "_utils": ("underscored",),
@@ -187,7 +192,7 @@ class AbsentName:
     __subclasscheck__ = __instancecheck__
 
     def __or__(self, other: Any) -> Any:
-        return Union[self, other]
+        return Union[self, other]  # noqa: UP007  (`|` takes types only)
 
     __ror__ = __or__
 

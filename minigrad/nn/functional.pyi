@@ -583,7 +583,7 @@ def binary_cross_entropy(
 ) -> Tensor:
     """Return -(target * log(input) + (1 - target) * log(1 - input)), with logarithms clamped to at least -100, reduced.
 
-    Raises ValueError if the shapes differ, RuntimeError for an input or a target outside [0, 1].
+    Raises ValueError if the shapes differ, RuntimeError for an input or a target outside [0, 1], and for a target of integers.
     """
 
 def binary_cross_entropy_with_logits(
