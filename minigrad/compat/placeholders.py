@@ -20,7 +20,7 @@ from .. import cuda, nn, testing
 from ..arrays import dtypes
 from ..arrays.devices import CUDA, Size, device, put_default_device
 from ..core.tensor import Tensor
-from ..diagnose.missing_names import absent
+from ..diagnose.missing_names import replacement
 from ..errors import OutOfMemoryError, error
 from ..func import tree
 from ..linalg import LinAlgError
@@ -134,7 +134,8 @@ class Coordinates:
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):  # Python itself asks for these
             raise AttributeError(name)
-        raise absent(AttributeError, f"torch.sparse.{name}")
+        what, fix = replacement("torch.sparse_coo_tensor")
+        raise error(AttributeError, name, what, f"call to_dense() first, or {fix}")
 
 
 def expect(cond: bool, message: Any = "Expected cond to be True, but got False") -> None:

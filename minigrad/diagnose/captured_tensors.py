@@ -7,14 +7,16 @@ the tensors that forward computes from its inputs: if one is saved, second deriv
 
 from __future__ import annotations
 
+import inspect
 from functools import partial
+from types import FunctionType
 from typing import Any
 
 from ..arrays.dtypes import FLOATS
 from ..arrays.memory import storage
 from ..core.context import Ctx, contains_identical, index_of_identical
 from ..core.frames import OFF, ON, Frame, Layer, apply_at, current, use
-from ..core.function import as_tuple
+from ..core.function import Function, as_tuple
 from ..core.function import run_forward as run_plain
 from ..core.graph import history, producer
 from ..core.inplace import inplace_at
@@ -132,6 +134,9 @@ def missed(who: str, i: int, shape: tuple, maker: str) -> None:
 def run_forward(frame: Frame, ctx: Ctx, args: tuple) -> Any:
     """Run a user's forward, under a CaptureGuard the first time, inside transforms and in debug mode."""
     cls: Any = ctx._fn
+    if not cls._checked and (code := code_of(cls)) is not None:
+        cls._checked = code in checked
+        checked.add(code)
     first, plain = not cls._checked, frame is ON or frame is OFF
     if not first and (plain or current() is frame and not debug.mode.on):
         return run_plain(frame, ctx, args)
@@ -150,3 +155,26 @@ def run_forward(frame: Frame, ctx: Ctx, args: tuple) -> Any:
         if mark is not None and debug.fingerprint(plain_tensor(a)._a) != mark and not contains_identical(a, ctx._dirty):
             raise unmarked(ctx, args, a, "through NumPy or .data,", None, debug.lent(storage(plain_tensor(a)._a)))
     return returned
+
+
+checked: set[tuple] = set()  # the code of classes that were checked: some programs make a class for each call
+
+
+def code_of(cls: type) -> tuple | None:
+    """Return what identifies a class that is made again by the same lines; None if it needs its own checks.
+
+    It does if its methods close over a tensor that requires grad, whose gradient would be lost.
+    """
+    if cls.__bases__ != (Function,):
+        return None
+    methods = {n: inspect.unwrap(getattr(f, "__func__", f)) for n, f in vars(cls).items() if callable(f)}
+    plain = {n: f for n, f in methods.items() if isinstance(f, FunctionType)}
+    for f in plain.values():
+        for cell in f.__closure__ or ():
+            try:
+                value = cell.cell_contents
+            except ValueError:  # not yet assigned
+                continue
+            if isinstance(value, Tensor) and value.requires_grad:
+                return None
+    return tuple([(n, f.__code__) for n, f in plain.items()])

@@ -1,7 +1,8 @@
 """AdaptiveLogSoftmaxWithLoss: a softmax over many classes, most of which are rare.
 
-Frequent classes and clusters of rare ones share one small softmax, the head.  Each cluster has a softmax of its classes, which
-is computed only for the examples whose target is in it.  Source: Grave et al., "Efficient softmax approximation for GPUs", 2017.
+Frequent classes and clusters of rare ones share one small softmax, the head.  Each cluster has a softmax of its classes,
+which is computed only for the examples whose target is in it.
+Source: Grave et al., "Efficient softmax approximation for GPUs", 2017.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..compile.api import CompiledCallable, as_compiled
-from .module_hooks import EVERY
 from .module import STATE, Module
+from .module_hooks import EVERY
 
 
 class OptimizedModule(Module):
