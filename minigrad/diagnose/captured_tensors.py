@@ -134,12 +134,16 @@ def missed(who: str, i: int, shape: tuple, maker: str) -> None:
 def run_forward(frame: Frame, ctx: Ctx, args: tuple) -> Any:
     """Run a user's forward, under a CaptureGuard the first time, inside transforms and in debug mode."""
     cls: Any = ctx._fn
-    if not cls._checked and (code := code_of(cls)) is not None:
+    new, plain = not cls._checked, frame is ON or frame is OFF
+    if new and (code := code_of(cls)) is not None:
         cls._checked = code in checked
         checked.add(code)
-    first, plain = not cls._checked, frame is ON or frame is OFF
+    first = not cls._checked
     if not first and (plain or current() is frame and not debug.mode.on):
-        return run_plain(frame, ctx, args)
+        returned = run_plain(frame, ctx, args)
+        if new:
+            note_dtypes(cls, as_tuple(returned))
+        return returned
     if first:
         check_names(cls)
         cls._checked = True
