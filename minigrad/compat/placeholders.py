@@ -24,6 +24,7 @@ from ..diagnose.missing_names import replacement
 from ..errors import OutOfMemoryError, error
 from ..func import tree
 from ..linalg import LinAlgError
+from ..ops.legacy import ON_GPU
 from ..nn import convolution, losses, normalization
 from ..nn.module_hooks import EVERY
 from ..optim.lr_scheduler import LRScheduler
@@ -196,6 +197,7 @@ TABLE: dict[str, dict[str, Any]] = {
     # names with an underscore, or that are old, which programs find in one module each
     "of_torch": {"_assert": expect_asserted, "_check": expect},
     "of_autograd": {"_is_checkpoint_valid": always(True), "set_multithreading_enabled": lambda mode: nullcontext()},
+    "of_cuda": ON_GPU,
     "of_init": {"_calculate_fan_in_and_fan_out": nn.init.fans},
     "of_schedules": {"_LRScheduler": LRScheduler},
     "of_testing": {"assert_allclose": assert_allclose},

@@ -50,6 +50,7 @@ ELSEWHERE = {
     "autograd.variable": ("autograd",),
     "amp.autocast_mode": ("compat.amp",),
     "amp.grad_scaler": ("compat.amp",),
+    "cuda": ("cuda", "of_cuda"),
     "cuda.amp": ("cuda_amp",),
     "cuda.amp.autocast_mode": ("cuda_amp",),
     "cuda.amp.grad_scaler": ("cuda_amp",),

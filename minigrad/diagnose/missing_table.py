@@ -126,10 +126,9 @@ TABLE = tuple(
             "utils.cpp_extension classes",
         ),
         (
-            "types of tensors on one device",
-            "name the dtype and the device: torch.tensor([1.0], dtype=torch.float32, device='cuda')",
-            """cuda.FloatTensor cuda.DoubleTensor cuda.HalfTensor cuda.BFloat16Tensor cuda.LongTensor cuda.IntTensor
-            cuda.ShortTensor cuda.CharTensor cuda.ByteTensor cuda.BoolTensor cuda.FloatStorage cuda.DoubleStorage""",
+            "types of storages on one device",
+            "name the dtype and the device: torch.tensor([1.0], dtype=torch.float32, device='cuda').storage()",
+            "cuda.FloatStorage cuda.DoubleStorage",
         ),
         (
             "blocks that choose the current GPU",
