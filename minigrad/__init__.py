@@ -194,7 +194,7 @@ from .ops.elementary import (
 from .ops.flip import flip, fliplr, flipud, roll, rot90
 from .ops.float_parts import frexp, ldexp, nextafter
 from .ops.gather import gather, take_along_dim
-from .ops.grids import cartesian_prod, combinations, meshgrid, unravel_index, vander
+from .ops.grids import cartesian_prod, combinations, gradient, meshgrid, unravel_index, vander
 from .ops.inverses import erfinv, float_power, logit
 from .ops.join import (
     block_diag, cat, chunk, column_stack, dstack, hstack, narrow, select, split, split_with_sizes, stack, tensor_split,
