@@ -8,8 +8,6 @@ from typing import Any
 from ..core.function import as_tuple
 from ..core.tensor import Tensor
 from ..errors import error
-from ..nn.module import Module
-from ..nn.normalization import BatchNorm
 from ..ops.join import stack
 
 
@@ -143,7 +141,7 @@ def stack_module_state(models: Sequence) -> tuple[dict, dict]:
     return parameters, buffers
 
 
-def replace_all_batch_norm_modules_(root: Module) -> Module:
+def replace_all_batch_norm_modules_(root: Any) -> Any:
     """Let the batch norms of a model use the batch's statistics alone, in place, and return the model.
 
     A transform cannot update running statistics, which all examples share.
@@ -154,7 +152,7 @@ def replace_all_batch_norm_modules_(root: Module) -> Module:
     (True, False)
     """
     for module in root.modules():
-        if isinstance(module, BatchNorm) and module.track_running_stats:
+        if getattr(module, "over_batch", False) and module.track_running_stats:
             module.running_mean = module.running_var = module.num_batches_tracked = None
             module.track_running_stats = False
     return root

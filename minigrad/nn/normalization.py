@@ -175,6 +175,8 @@ class ChannelNorm(Module):
 class BatchNorm(ChannelNorm):
     """Mean 0 and variance 1 per channel over the batch; evaluation uses the running statistics of training."""
 
+    over_batch = True  # replace_all_batch_norm_modules_ finds batch norms by it
+
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
         momentum = self.momentum

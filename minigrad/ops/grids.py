@@ -189,18 +189,17 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
 def slopes(x: Tensor, d: int, space: Any, edge_order: int) -> Tensor:
     """Return the derivative along one dimension, from the distances of neighbours or from their coordinates."""
     n, target = x.shape[d], x.dtype if x.is_floating_point() else get_default_dtype()
-    places = space.to(target) if isinstance(space, Tensor) else space * arange(n, dtype=target, device=x.device)
-    steps = places[1:] - places[:-1]
-    steps = steps.reshape([-1] + [1] * (x.ndim - d - 1))
+    places = space if isinstance(space, Tensor) else space * arange(n, dtype=target, device=x.device)
+    steps = (places[1:] - places[:-1]).reshape([-1] + [1] * (x.ndim - d - 1))
     values = lambda first, count=1: x.narrow(d, first, count)
-    left, right = steps[:-1], steps[1:]
-    inner = left * left * values(2, n - 2) - right * right * values(0, n - 2)
-    inner = (inner + (right * right - left * left) * values(1, n - 2)) / (left * right * (left + right))
+    a, b = steps[:-1], steps[1:]
+    inner = (b - a) / (a * b) * values(1, n - 2) - b / (a * (a + b)) * values(0, n - 2)
+    inner = inner + a / (b * (a + b)) * values(2, n - 2)
 
     def edge(i: int, to: int, a: Tensor, b: Tensor) -> Tensor:
-        first = (values(i + to) - values(i)) / a
         if edge_order == 1:
-            return to * first
-        return to * (first - a * ((values(i + 2 * to) - values(i + to)) / b - first) / (a + b))
+            return to * (values(i + to) - values(i)) / a
+        near = (a + b) / (a * b) * values(i + to) - (2 * a + b) / (a * (a + b)) * values(i)
+        return to * (near - a / (b * (a + b)) * values(i + 2 * to))
 
     return cat([edge(0, 1, steps[:1], steps[1:2]), inner, edge(n - 1, -1, steps[-1:], steps[-2:-1])], d)

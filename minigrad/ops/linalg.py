@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .. import return_types
+from ..arrays.devices import contiguous_format
 from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import on_device, to_device_of
 from ..arrays.memory import sum_down
@@ -193,7 +194,8 @@ def triangular_solve(
     """Return (X, a copy of A) with A X = input, or A^T X = input with `transpose`, for triangular A; see solve_triangular."""
     a = A.mT if transpose else A
     solution = solve_triangular(a, input, upper=upper != transpose, unitriangular=unitriangular)
-    return return_types.triangular_solve(solution, A.clone())
+    coefficient = A.expand((*solution.shape[:-2], *A.shape[-2:])).clone(memory_format=contiguous_format)
+    return return_types.triangular_solve(solution, coefficient)
 
 
 @op(
