@@ -24,9 +24,9 @@ from ..diagnose.missing_names import replacement
 from ..errors import OutOfMemoryError, error
 from ..func import tree
 from ..linalg import LinAlgError
-from ..ops.legacy import ON_GPU
 from ..nn import convolution, losses, normalization
 from ..nn.module_hooks import EVERY
+from ..ops.legacy import ON_GPU
 from ..optim.lr_scheduler import LRScheduler
 from ..tensors.hooks import Handle
 from . import amp

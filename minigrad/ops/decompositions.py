@@ -132,7 +132,7 @@ def qr(input: Tensor, some: bool = True) -> QR:
     return return_types.qr(*linalg_qr(input, "reduced" if some else "complete"))
 
 
-@linalg("T(4, 3), T(3)", "T(2, 4, 3), T(2, 2)", "T(3, 3), T(0)", "T(2, 0), T(0)")
+@linalg("T(4, 3), T(3)", "T(2, 4, 3), T(2, 2)", node="LinalgHouseholderProduct")
 def householder_product(input: Tensor, tau: Tensor) -> Tensor:
     """Return the first n columns of the product of k reflections (I - tau_i v_i v_i^T), for (..., m, n) and (..., k).
 

@@ -290,6 +290,13 @@ def test_an_instance_of_a_function_is_reported():
         "torch.autograd._is_checkpoint_valid()",
         "issubclass(torch.optim.lr_scheduler._LRScheduler, torch.optim.lr_scheduler.LRScheduler)",
         "torch.triangular_solve(torch.ones(2, 1), torch.tensor([[2.0, 1.0], [0.0, 4.0]]), transpose=True)",
+        "torch.gradient(torch.arange(12.0).reshape(3, 4) ** 2, spacing=(torch.tensor([0.0, 1, 3]), torch.tensor([0.0, 2, 3, 5])))",
+        "torch.gradient(torch.tensor([4.0, 1, 1, 16]), spacing=(torch.tensor([-2.0, -1, 1, 4]),), edge_order=2)",
+        "torch.gradient(torch.ones(1))",
+        "torch.gradient(torch.ones(2), edge_order=2)",
+        "torch.gradient(torch.ones(3), edge_order=3)",
+        "torch.gradient(torch.ones(3, 3), spacing=[1.0, 2.0, 3.0])",
+        "torch.gradient(torch.ones(3, 3), dim=(0, 0))",
         "torch.linalg.householder_product(torch.ones(2, 3), torch.ones(2))",
         "torch.linalg.householder_product(torch.ones(3, 2), torch.ones(3))",
         "torch.linalg.householder_product(torch.ones(2, 3, 2), torch.ones(3, 2))",
@@ -300,6 +307,15 @@ def test_an_old_name_is_torchs(expression):
     theirs = described(lambda: eval(expression, {"torch": torch}))
     with minigrad.as_torch() as ours:
         assert described(lambda: eval(expression, {"torch": ours})) == theirs
+
+
+def test_what_a_gradient_on_a_grid_needs_is_said():
+    with pytest.raises(RuntimeError, match=r"(?s)at least edge_order\+1, but dimension 1 of shape \(3, 2\) has 2"):
+        minigrad.gradient(minigrad.ones(3, 2), edge_order=2)
+    with pytest.raises(RuntimeError, match=r"(?s)a spacing for each of 2 dimensions, but got a list of length 1"):
+        minigrad.gradient(minigrad.ones(3, 2), spacing=[1.0])
+    with pytest.raises(RuntimeError, match=r"only supports edge_order=1 and edge_order=2, got 3"):
+        minigrad.gradient(minigrad.ones(3, 2), edge_order=3)
 
 
 def test_what_a_householder_product_needs_is_said():
