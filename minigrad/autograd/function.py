@@ -42,6 +42,7 @@ __all__ = [
     "traceable",
 ]
 
+Ctx.saved_variables = property(lambda ctx: ctx.saved_tensors, doc="The old name of saved_tensors.")  # type: ignore
 FunctionCtx = Ctx
 BackwardCFunction = Ctx
 

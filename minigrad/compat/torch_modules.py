@@ -217,8 +217,9 @@ CATCH = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
 
 def is_tried(frame: FrameType | None) -> bool:
     """Return True if a frame imports something in a `try` that handles its absence, so that the program has an alternative."""
-    tree = None if frame is None else parsed(frame.f_code.co_filename)
-    for node in () if tree is None else ast.walk(tree):
+    if frame is None or (tree := parsed(frame.f_code.co_filename)) is None:
+        return False
+    for node in ast.walk(tree):
         if isinstance(node, ast.Try) and node.body[0].lineno <= frame.f_lineno <= (node.body[-1].end_lineno or 0):
             types = [h.type for h in node.handlers]
             if any(t is None or any(getattr(n, "id", "") in CATCH for n in ast.walk(t)) for t in types):
@@ -242,7 +243,7 @@ def is_only_named(code: CodeType, instruction: int) -> bool:
     return False
 
 
-def listed(node: ast.expr) -> Iterator[ast.AST]:
+def listed(node: ast.AST) -> Iterator[ast.AST]:
     """Yield the parts of an expression that it lists: of a tuple, a union, an annotation, and the modules of a name."""
     yield node
     if isinstance(node, (ast.Tuple, ast.List, ast.Set, ast.BinOp, ast.Attribute, ast.Subscript)):

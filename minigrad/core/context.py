@@ -102,8 +102,6 @@ class Ctx(FullNode, OpenAttributes):
     def saved_tensors(self, value: object) -> None:
         raise services.problem("saved_tensors cannot be set", ctx=self)
 
-    saved_variables = property(lambda ctx: ctx.saved_tensors, doc="The old name of saved_tensors.")
-
     def get_saved_variables(self) -> list:
         """Return the saved tensors as a list (the name in C++)."""
         return list(self.saved_tensors)

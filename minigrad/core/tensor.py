@@ -20,7 +20,7 @@ from ..arrays.kinds import Array, place
 from ..events import events, services
 from ..signatures import getter
 from .frames import current
-from .graph import Edge, Leaf, ViewOf, history, is_leaf, named, output_index, producer, retains
+from .graph import Edge, Leaf, ViewOf, history, is_leaf, output_index, producer, retains
 from .saved import INFERENCE, Version, plain_tensor, version
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Tensor(Methods):
         """Node of the operation that made this tensor; None for leaves."""
         events.read(self, "grad_fn")
         edge = history(self)
-        return None if edge is None or type(edge) is Leaf else named(producer(edge))
+        return None if edge is None or type(edge) is Leaf else producer(edge)._shown()
 
     @property
     def grad(self) -> Tensor | None:

@@ -73,7 +73,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     def reset_parameters(self) -> None:
         """Draw all weights again."""
-        for layer in (self.head, *[layer for cluster in self.tail for layer in cluster]):
+        for layer in (self.head, *[layer for cluster in self.tail for layer in cluster.children()]):
             layer.reset_parameters()
 
     def forward(self, input_: Tensor, target_: Tensor) -> ASMoutput:

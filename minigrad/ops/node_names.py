@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..core.graph import Node, OutputEdge, renamed
+from ..core.graph import Node, OutputEdge
 from ..core.saved import next_number
 from ..core.tensor import Tensor
 
@@ -51,3 +51,9 @@ def ending(f: Callable, node: str | Callable) -> Callable:
         return result
 
     return function
+
+
+@functools.cache
+def renamed(kind: type, name: str) -> type:
+    """Return the class of nodes of one kind under another name."""
+    return type(name, (kind,), {"__slots__": (), "__module__": kind.__module__, "name": lambda node: name})

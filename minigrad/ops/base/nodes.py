@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ...core.graph import FullNode, Node
+from ...core.graph import FullNode, Node, name_of
 from ...core.saved import Freed, Saved, unpack
 from ...core.tensor import Tensor
-from ..node_names import numbers_among
+from ..node_names import numbers_among, renamed
 
 
 class ShapeOf(tuple):
@@ -22,6 +22,12 @@ class PrimitiveNode(Node):
         lambda node: node._saved_as("_saved_other"), doc="The second operand, if backward needs it."
     )
     _saved_result = property(lambda node: node._saved_as("_saved_result"), doc="The result, if backward needs it.")
+
+    def _shown(self) -> PrimitiveNode:
+        """Return the node, whose class gets its name, too."""
+        if (name := name_of(self)) != type(self).__name__:
+            self.__class__ = renamed(type(self), name)
+        return self
 
     def tensor_inputs(self) -> list:
         """Return the positions of the operands, except numbers for which PyTorch has another node."""
