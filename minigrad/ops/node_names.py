@@ -10,8 +10,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..core.graph import Node, OutputEdge
-from ..core.saved import next_number
+from ..core.graph import Node, OutputEdge, name_of
+from ..core.saved import Saved, next_number, unpack
 from ..core.tensor import Tensor
 
 
@@ -57,3 +57,35 @@ def ending(f: Callable, node: str | Callable) -> Callable:
 def renamed(kind: type, name: str) -> type:
     """Return the class of nodes of one kind under another name."""
     return type(name, (kind,), {"__slots__": (), "__module__": kind.__module__, "name": lambda node: name})
+
+
+def under_its_name(node: Any) -> Any:
+    """Return a node whose class has the node's name, too: programs read `type(node).__name__`."""
+    if (name := name_of(node)) != type(node).__name__:
+        node.__class__ = renamed(type(node), name)
+    return node
+
+
+# ---------------------------------------------------------------------- saved tensors
+def saved_as(name: str) -> property:
+    """Return the attribute that is a node's saved tensor of one of PyTorch's names; AttributeError if it has none."""
+
+    def read(node: Any) -> Tensor:
+        if name not in (found := saved_by_name(node, node._alive())):
+            raise AttributeError(f"{type(node).__name__!r} object has no attribute {name!r}", name=name, obj=node)
+        return unpack(found[name], node)
+
+    return property(read)
+
+
+def saved_by_name(node: Any, saved: tuple) -> dict:
+    """Return PyTorch's name -> saved tensor: of the first and the second operand with a formula, and of the result."""
+    names = ("_saved_result", "_saved_self", "_saved_other") if node._fn.formulas else ()
+    places = zip(names, (len(node._edges), *sorted(node._fn.formulas)))
+    return {name: saved[i] for name, i in places if type(saved[i]) is Saved}
+
+
+def attributes(node: Any) -> list:
+    """Return the names of a node's attributes, with those of saved tensors that it has."""
+    found = saved_by_name(node, node._saved) if type(node._saved) is tuple else {}
+    return [n for n in object.__dir__(node) if n in found or not n.startswith("_saved_")]
