@@ -85,7 +85,7 @@ def saved_by_name(node: Any, saved: tuple) -> dict:
     return {name: saved[i] for name, i in places if type(saved[i]) is Saved}
 
 
-def attributes(node: Any) -> list:
+def attributes(self: Any) -> list:
     """Return the names of a node's attributes, with those of saved tensors that it has."""
-    found = saved_by_name(node, node._saved) if type(node._saved) is tuple else {}
-    return [n for n in object.__dir__(node) if n in found or not n.startswith("_saved_")]
+    found = saved_by_name(self, self._saved) if type(self._saved) is tuple else {}
+    return [n for n in object.__dir__(self) if n in found or not n.startswith("_saved_")]
