@@ -15,7 +15,7 @@ from importlib import import_module
 from types import CodeType, FrameType, ModuleType
 from typing import Any, NoReturn, Union
 
-from ..diagnose.missing_names import NEED_TORCH, absent, replacement
+from ..diagnose.missing_names import NEED_TORCH, absent, replacement, row_of
 from ..places import expression_at, parsed
 from .placeholders import TABLE, Backend, module
 
@@ -112,8 +112,8 @@ class TorchModule(ModuleType):
 
     def _absent(self, name: str) -> Any:
         """Return a placeholder for a name that was imported, or that the running line only names; else raise."""
-        asking = sys._getframe(2)
-        if isinstance(sys.modules.get(name), AbsentModule) or is_only_named(asking.f_code, asking.f_lasti):
+        asking, known = sys._getframe(2), row_of(name.partition(".")[2]) is not None  # others may be misspelt
+        if isinstance(sys.modules.get(name), AbsentModule) or known and is_only_named(asking.f_code, asking.f_lasti):
             return AbsentName(name)
         raise absent(AttributeError, name)
 

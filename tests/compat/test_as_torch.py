@@ -264,6 +264,15 @@ def test_a_name_that_minigrad_lacks_may_be_imported_compared_and_derived_from(fo
         assert not hasattr(torch, "fx") and not hasattr(torch._C, "Value")
 
 
+def test_a_misspelt_name_that_is_compared_with_raises():
+    x = minigrad.ones(2)
+    with minigrad.as_torch() as torch:
+        with pytest.raises(AttributeError, match=r"use torch\.float32"):
+            assert x.dtype == torch.flaot32
+        with pytest.raises(AttributeError, match=r"minigrad has no no_such_type"):
+            assert isinstance(x, torch.no_such_type)
+
+
 def test_an_import_in_a_try_fails_so_that_the_programs_alternative_runs(folder):
     (folder / "their_choices.py").write_text(
         """
