@@ -171,6 +171,7 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
     """
     dims = range(input.ndim) if dim is None else dim if isinstance(dim, (tuple, list)) else (dim,)
     dims = distinct_axes(tuple(dims), input.ndim, "gradient")
+    spacing = 1 if spacing is None else spacing
     spaces = spacing if isinstance(spacing, (tuple, list)) else (spacing,) * len(dims)
     if edge_order not in (1, 2):
         raise error(RuntimeError, "gradient", f"only supports edge_order=1 and edge_order=2, got {edge_order}")
