@@ -194,7 +194,7 @@ from .ops.elementary import (
 from .ops.flip import flip, fliplr, flipud, roll, rot90
 from .ops.float_parts import frexp, ldexp, nextafter
 from .ops.gather import gather, take_along_dim
-from .ops.grids import cartesian_prod, combinations, meshgrid, unravel_index, vander
+from .ops.grids import cartesian_prod, combinations, gradient, meshgrid, unravel_index, vander
 from .ops.inverses import erfinv, float_power, logit
 from .ops.join import (
     block_diag, cat, chunk, column_stack, dstack, hstack, narrow, select, split, split_with_sizes, stack, tensor_split,
@@ -203,7 +203,7 @@ from .ops.join import (
 from .ops.join import cat as concat
 from .ops.join import cat as concatenate
 from .ops.join import vstack as row_stack
-from .ops.linalg import cholesky_inverse, cholesky_solve, inverse
+from .ops.linalg import cholesky_inverse, cholesky_solve, inverse, triangular_solve
 from .ops.logic import (
     bitwise_and, bitwise_left_shift, bitwise_not, bitwise_or, bitwise_right_shift, bitwise_xor, gcd, isreal, lcm,
     logical_and, logical_not, logical_or, logical_xor,

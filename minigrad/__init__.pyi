@@ -197,7 +197,7 @@ from .ops.predicates import (
     typename,
 )
 from .record import Record, record, record_of
-from .return_types import PLU, QR, Binary, Extremes, Selected, SVDWithV
+from .return_types import PLU, QR, Binary, Extremes, Selected, SVDWithV, TriangularSolution
 from .serialization import load, save
 from .tensors.printing import get_printoptions, printoptions, set_printoptions
 
@@ -424,6 +424,7 @@ __all__ = [
     "get_pool_limit",
     "get_printoptions",
     "get_rng_state",
+    "gradient",
     "greater",
     "greater_equal",
     "group_norm",
@@ -685,6 +686,7 @@ __all__ = [
     "transpose",
     "trapezoid",
     "trapz",
+    "triangular_solve",
     "tril",
     "tril_indices",
     "triplet_margin_loss",
@@ -1343,6 +1345,20 @@ def cartesian_prod(*tensors: Tensor | Sequence[Tensor]) -> Tensor:
 def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor:
     """Return all ways to take r elements of a vector, one row each, in the order of itertools.combinations."""
 
+def gradient(
+    input: Tensor, *, spacing: _int = 1, dim: _int | Sequence[_int] | None = None, edge_order: _int = 1
+) -> tuple[Tensor, ...]:
+    """Estimate the derivatives of a function along all dimensions, or those in `dim`, from its values on a grid.
+
+    `spacing` is the distance of neighbours, one for each dimension, or the coordinates along each as tensors.  The formulas are
+    of second order inside, and of `edge_order` (1 or 2) at both ends.
+    Raises RuntimeError if a dimension has fewer than edge_order + 1 values.
+
+    >>> import minigrad
+    >>> minigrad.gradient(minigrad.tensor([4.0, 1.0, 1.0, 16.0]), spacing=(minigrad.tensor([-2.0, -1.0, 1.0, 4.0]),))
+    (tensor([-3., -2.,  2.,  5.]),)
+    """
+
 def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str | None = None) -> tuple[Tensor, ...]:
     """Return the coordinates of a grid, whose sides are the given vectors: one tensor of the grid's shape each, as views.
 
@@ -1456,6 +1472,11 @@ def cholesky_inverse(input: Tensor, upper: _bool = False, *, out: Tensor | None 
 
 def cholesky_solve(input: Tensor, L: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """Return the solution X of A X = input, given A's Cholesky factor L (A = L L^T, or with upper=True A = L^T L)."""
+
+def triangular_solve(
+    input: Tensor, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False
+) -> TriangularSolution:
+    """Return (X, a copy of A) with A X = input, or A^T X = input with `transpose`, for triangular A; see solve_triangular."""
 
 def bitwise_and(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """The bits that both have set; on bools, and."""

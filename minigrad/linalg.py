@@ -1,12 +1,12 @@
 """Linear algebra, with PyTorch's names (torch.linalg).  All functions take batches of matrices."""
 
 from .ops.chains import matrix_exp, matrix_power, multi_dot
+from .ops.decompositions import householder_product, svdvals
 from .ops.decompositions import linalg_cholesky as cholesky
 from .ops.decompositions import linalg_eigh as eigh
 from .ops.decompositions import linalg_eigvalsh as eigvalsh
 from .ops.decompositions import linalg_qr as qr
 from .ops.decompositions import linalg_svd as svd
-from .ops.decompositions import svdvals
 from .ops.determinants import det, slogdet
 from .ops.grids import linalg_vander as vander
 from .ops.linalg import LinAlgError, solve, solve_triangular
@@ -31,6 +31,7 @@ __all__ = [
     "diagonal",
     "eigh",
     "eigvalsh",
+    "householder_product",
     "inv",
     "inv_ex",
     "lstsq",

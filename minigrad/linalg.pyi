@@ -18,6 +18,7 @@ __all__ = [
     "diagonal",
     "eigh",
     "eigvalsh",
+    "householder_product",
     "inv",
     "inv_ex",
     "lstsq",
@@ -66,6 +67,16 @@ def multi_dot(tensors: Tensor | Sequence[Tensor], *, out: Tensor | None = None) 
     Source of the order: Cormen et al., Introduction to Algorithms, section 15.2.
     """
 
+def householder_product(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Return the first n columns of the product of k reflections (I - tau_i v_i v_i^T), for (..., m, n) and (..., k).
+
+    v_i has zeros above position i, 1 there, and below it column i of the input, as LAPACK's geqrf returns them.
+    Raises RuntimeError unless m >= n >= k, and the batches agree.
+    """
+
+def svdvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Return the singular values of each matrix, descending."""
+
 def cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None) -> Tensor:
     """Return the lower triangular L with A = L L^T of each symmetric positive-definite matrix (or with upper=True L^T).
 
@@ -93,9 +104,6 @@ def svd(A: Tensor, full_matrices: bool = True, *, out: tuple[Tensor, ...] | None
 
     With full_matrices=False U has k columns and Vh k rows; else both are square, and the added vectors get no gradient.
     """
-
-def svdvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return the singular values of each matrix, descending."""
 
 def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the determinant of each matrix of a batch (..., n, n).

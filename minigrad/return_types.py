@@ -84,6 +84,13 @@ class SVDWithV(NamedTuple):
     V: Tensor
 
 
+class TriangularSolution(NamedTuple):
+    """The solution of linear equations with a triangular matrix, and a copy of this matrix."""
+
+    solution: Tensor
+    cloned_coefficient: Tensor
+
+
 class LU(NamedTuple):
     """L (below the diagonal) and U in one matrix, and for each row the row that it was swapped with, counted from 1."""
 
@@ -166,3 +173,4 @@ linalg_lu, lu_unpack = of(PLU, "linalg_lu"), of(PLU, "lu_unpack")
 linalg_inv_ex, linalg_solve_ex = of(InverseEx, "linalg_inv_ex"), of(SolutionEx, "linalg_solve_ex")
 linalg_cholesky_ex, linalg_lstsq = of(CholeskyEx, "linalg_cholesky_ex"), of(LeastSquares, "linalg_lstsq")
 frexp = of(Binary, "frexp")
+triangular_solve = of(TriangularSolution, "triangular_solve")

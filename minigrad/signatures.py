@@ -23,7 +23,7 @@ def overridable(method: Callable[..., R_co]) -> Callable[..., R_co]:
 # names that a ctx does not have: users may set any attribute, so only these can be known to be mistakes
 Misspelt = Literal[
     "mark_nondifferentiable", "need_input_grad", "needs_input_grads", "save_for_backwards", "save_for_forwards", "save_tensors",
-    "saved_for_backward", "saved_tensor", "saved_variables", "set_materialise_grads", "set_materialize_grad",
+    "saved_for_backward", "saved_tensor", "set_materialise_grads", "set_materialize_grad",
 ]  # fmt: skip
 
 

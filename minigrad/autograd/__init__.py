@@ -1,6 +1,6 @@
 """Automatic differentiation: `backward` and `grad` (gradients.py), custom Functions, grad modes, gradcheck, forward mode."""
 
-from ..core.tensor import Tensor
+from ..ops.legacy import Variable
 from . import forward_ad, function, functional, graph, profiler
 from .anomaly import debug, detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
 from .disagreement import GradcheckError
@@ -41,5 +41,3 @@ __all__ = [
     "set_detect_anomaly",
     "set_grad_enabled",
 ]
-
-Variable = Tensor

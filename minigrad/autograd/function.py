@@ -42,6 +42,7 @@ __all__ = [
     "traceable",
 ]
 
+Ctx.saved_variables = property(lambda ctx: ctx.saved_tensors, doc="The old name of saved_tensors.")  # type: ignore
 FunctionCtx = Ctx
 BackwardCFunction = Ctx
 
@@ -366,7 +367,7 @@ class NestedIOFunction(Function):
     def __init__(self, *args: Any, **kwargs: Any):
         """Accept any arguments; a subclass may give them a meaning."""
 
-    def __call__(self, *inputs: Any) -> Any:
+    def __call__(self, *inputs: Any) -> Any:  # type: ignore[override]
         """Run the operation; an instance that has run before works on a copy of itself."""
         call = self if self._ctx is None else copy.copy(self)
         call._inputs = layout_of(inputs)

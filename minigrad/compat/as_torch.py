@@ -19,9 +19,9 @@ from types import ModuleType
 from typing import Any
 
 from .. import config
-from ..diagnose.missing_names import NEED_TORCH, absent
+from ..diagnose.missing_names import NEED_TORCH, absent, is_misspelt
 from ..places import BELOW, user_frame
-from .torch_modules import IN_OTHER_PACKAGES, AbsentModule, module_called
+from .torch_modules import IN_OTHER_PACKAGES, AbsentModule, is_tried, module_called
 
 IMPORTS_TORCH = re.compile(r"^\s*(?:import|from) torch\b", re.MULTILINE)
 OURS = BELOW | {"__main__", "viz", "lessons"}
@@ -34,15 +34,15 @@ class Finder(MetaPathFinder, Loader):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         root = fullname.partition(".")[0]
-        if root == "torch" and module_called(fullname) is None:
+        missing = root == "torch" and module_called(fullname) is None
+        if missing and (is_tried(user_frame()) or is_misspelt(fullname)):
             raise absent(ModuleNotFoundError, fullname)  # Python's own error would not suggest a replacement
         if root == "torch" or root in NEED_TORCH or fullname in IN_OTHER_PACKAGES:
             return spec_from_loader(fullname, self, is_package=True)
         return None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        absent_here = spec.name.partition(".")[0] in NEED_TORCH and spec.name not in IN_OTHER_PACKAGES
-        return AbsentModule(spec.name) if absent_here else module_called(spec.name)
+        return module_called(spec.name) or AbsentModule(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
         """Do nothing: names are looked up on use."""

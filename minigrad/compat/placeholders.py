@@ -16,14 +16,18 @@ from itertools import repeat
 from types import ModuleType, SimpleNamespace
 from typing import Any, Final, NoReturn
 
-from .. import cuda, nn
+from .. import cuda, nn, testing
 from ..arrays import dtypes
-from ..arrays.devices import CUDA, device, put_default_device
+from ..arrays.devices import CUDA, Size, device, put_default_device
 from ..core.tensor import Tensor
+from ..diagnose.missing_names import replacement
 from ..errors import OutOfMemoryError, error
 from ..func import tree
 from ..linalg import LinAlgError
 from ..nn import convolution, losses, normalization
+from ..nn.module_hooks import EVERY
+from ..ops.legacy import ON_GPU
+from ..optim.lr_scheduler import LRScheduler
 from ..tensors.hooks import Handle
 from . import amp
 
@@ -110,10 +114,61 @@ def set_default_tensor_type(t: Any) -> None:
     put_default_device(CUDA if "cuda" in (t if isinstance(t, str) else repr(t)) else None)
 
 
+class Coordinates:
+    """The indices and values of a sparse tensor, which can become dense, and nothing else.
+
+    >>> import minigrad
+    >>> x = Coordinates(minigrad.tensor([[0, 1], [1, 0]]), minigrad.tensor([2.0, 3.0]), (2, 2))
+    >>> x.to_dense()
+    tensor([[0., 2.],
+            [3., 0.]])
+    """
+
+    def __init__(self, indices: Tensor, values: Tensor, size: Sequence[int] | None = None):
+        self._indices, self._values = indices, values
+        self.shape = Size([n + 1 for n in indices.amax(1).tolist()] + list(values.shape[1:]) if size is None else size)
+
+    def to_dense(self) -> Tensor:
+        """Return a tensor with these values; those of one position are added.  Gradients flow to the values."""
+        return self._values.new_zeros(self.shape).index_put(self._indices.unbind(), self._values, accumulate=True)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):  # Python itself asks for these
+            raise AttributeError(name)
+        what, fix = replacement("torch.sparse_coo_tensor")
+        raise error(AttributeError, name, what, f"call to_dense() first, or {fix}")
+
+
+def expect(cond: bool, message: Any = "Expected cond to be True, but got False") -> None:
+    """Raise RuntimeError with a message, or with the result of a function that makes it, unless a condition holds."""
+    if not cond:
+        raise error(RuntimeError, "_check", str(message() if callable(message) else message), "change the condition")
+
+
+def expect_asserted(condition: Any, message: str) -> None:
+    """Assert a condition, as the statement does."""
+    assert condition, message
+
+
+def assert_allclose(
+    actual: Any,
+    expected: Any,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = True,
+    msg: str | None = None,
+) -> None:
+    """Compare as assert_close does, apart from the dtypes: its older form."""
+    testing.assert_close(
+        actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, msg=msg or None
+    )
+
+
 # ---------------------------------------------------------------------- the table
 NO_SCRIPT = "minigrad does not read or write TorchScript"
 NO_ONNX = "minigrad does not write ONNX files"
 STATE = "minigrad.save(model.state_dict(), path)"
+MODULE_HOOKS = "forward_pre_hook forward_hook full_backward_pre_hook full_backward_hook".split()
 BACKENDS = "mps mkl mkldnn openmp xnnpack nnpack opt_einsum".split()
 size, ratio = int | tuple[int, ...], float | tuple[float, ...]
 deterministic, is_deterministic = stored(False)
@@ -139,6 +194,13 @@ TABLE: dict[str, dict[str, Any]] = {
         "_reverse_repeat_tuple": lambda t, n: tuple([x for x in reversed(t) for _ in range(n)]),
         "consume_prefix_in_state_dict_if_present": without_prefix,
     },
+    # names with an underscore, or that are old, which programs find in one module each
+    "of_torch": {"_assert": expect_asserted, "_check": expect},
+    "of_autograd": {"_is_checkpoint_valid": always(True), "set_multithreading_enabled": lambda mode: nullcontext()},
+    "of_cuda": ON_GPU,
+    "of_init": {"_calculate_fan_in_and_fan_out": nn.init.fans},
+    "of_schedules": {"_LRScheduler": LRScheduler},
+    "of_testing": {"assert_allclose": assert_allclose},
     "attention": {  # minigrad has one kernel for attention, so the choice of one has no effect
         "SDPBackend": IntEnum("SDPBackend", "MATH FLASH_ATTENTION EFFICIENT_ATTENTION CUDNN_ATTENTION", start=0),
         "sdpa_kernel": lambda backends, set_priority=False: nullcontext(),
@@ -193,6 +255,7 @@ TABLE: dict[str, dict[str, Any]] = {
         **{"tree_flatten": tree.flatten, "tree_leaves": tree.leaves, "tree_map": tree.tree_map},
         "tree_unflatten": lambda leaves, treespec: tree.rebuild(treespec, leaves),
     },
+    "sparse": {f"{kind}Tensor": Coordinates for kind in ("Float", "Double", "Half", "Long", "Int")},
     "top_level": {
         **{name: getattr(amp, name) for name in "GradScaler autocast get_autocast_dtype is_autocast_enabled".split()},
         "OutOfMemoryError": OutOfMemoryError,
@@ -209,6 +272,7 @@ TABLE: dict[str, dict[str, Any]] = {
         **{"_Loss": losses.Loss, "_WeightedLoss": losses.Weighted},
         **{"_BatchNorm": normalization.BatchNorm, "_InstanceNorm": normalization.InstanceNorm},
         **{"_NormBase": normalization.ChannelNorm, "NonDynamicallyQuantizableLinear": nn.Linear},
+        **{f"register_module_{name}": getattr(EVERY, f"register_{name}") for name in MODULE_HOOKS},
         "required": object(),  # old optimizers use it as the default of required arguments
     },
     "version": {"cuda": None, "hip": None, "xpu": None, "git_version": None, "debug": False},

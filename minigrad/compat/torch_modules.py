@@ -7,12 +7,16 @@ modules that have little to do here.
 
 from __future__ import annotations
 
-from functools import cache
+import ast
+import sys
+from collections.abc import Iterator
+from functools import cache, lru_cache
 from importlib import import_module
-from types import ModuleType
-from typing import Any, NoReturn
+from types import CodeType, FrameType, ModuleType
+from typing import Any, NoReturn, Union
 
-from ..diagnose.missing_names import NEED_TORCH, absent
+from ..diagnose.missing_names import NEED_TORCH, absent, replacement, row_of
+from ..places import expression_at, parsed
 from .placeholders import TABLE, Backend, module
 
 PYTORCH = "2.13.0"  # the version whose semantics minigrad implements
@@ -31,7 +35,12 @@ ELSEWHERE = {
     **{f"nn.utils.{name}": ("nn.utils",) for name in OF_LAYERS},
     **{f"distributions.{name}": ("distributions",) for name in DISTRIBUTIONS},
     **{f"optim.{name}": ("optim",) for name in OPTIMIZERS},
-    "": ("",),
+    "": ("", "of_torch"),
+    "autograd": ("autograd", "of_autograd"),
+    "nn.init": ("nn.init", "of_init"),
+    "optim.lr_scheduler": ("optim.lr_scheduler", "of_schedules"),
+    "testing": ("testing", "of_testing"),
+    "sparse": ("sparse",),
     "_C": ("underscored",),
     "_dynamo": ("compiler",),
     "_utils": ("underscored",),
@@ -41,6 +50,7 @@ ELSEWHERE = {
     "autograd.variable": ("autograd",),
     "amp.autocast_mode": ("compat.amp",),
     "amp.grad_scaler": ("compat.amp",),
+    "cuda": ("cuda", "of_cuda"),
     "cuda.amp": ("cuda_amp",),
     "cuda.amp.autocast_mode": ("cuda_amp",),
     "cuda.amp.grad_scaler": ("cuda_amp",),
@@ -105,14 +115,25 @@ class TorchModule(ModuleType):
         if found is NOTHING and self.__name__.partition(".")[0] in NEED_TORCH:
             return AbsentName(f"{self.__name__}.{name}")  # as in packages of which minigrad has nothing
         if found is NOTHING:
-            raise absent(AttributeError, f"{self.__name__}.{name}")
+            return self._absent(f"{self.__name__}.{name}")
         setattr(self, name, found)
         return found
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set a name. Python sets each imported submodule; a function of the same name stays, such as `weight_norm`."""
-        if not (isinstance(value, TorchModule) and callable(self._look_up(name))):
+        """Set a name. Python sets each imported submodule; a function of the same name stays, such as `weight_norm`.
+
+        A placeholder is not set: `hasattr` tells the truth again when the imports are undone.
+        """
+        function = isinstance(value, TorchModule) and callable(self._look_up(name))
+        if not function and not isinstance(value, AbsentModule):
             super().__setattr__(name, value)
+
+    def _absent(self, name: str) -> Any:
+        """Return a placeholder for a name that was imported, or that the running line only names; else raise."""
+        asking, known = sys._getframe(2), row_of(name.partition(".")[2]) is not None  # others may be misspelt
+        if isinstance(sys.modules.get(name), AbsentModule) or known and is_only_named(asking.f_code, asking.f_lasti):
+            return AbsentName(name)
+        raise absent(AttributeError, name)
 
     def _look_up(self, name: str) -> Any:
         """Return the value of a name in minigrad's modules; NOTHING if none has it."""
@@ -147,6 +168,8 @@ def module_called(name: str) -> ModuleType | None:
     if (names := IN_OTHER_PACKAGES.get(name) or ELSEWHERE.get(path)) is not None:
         places = [module(p) if p in TABLE else import_module(f"minigrad.{p}".removesuffix(".")) for p in names]
         return TorchModule(name, tuple(places))
+    if name.partition(".")[0] != "torch":
+        return None
     found: Any = import_module("minigrad")
     for part in path.split("."):
         found = getattr(found, part, None)
@@ -157,42 +180,90 @@ def module_called(name: str) -> ModuleType | None:
     return None
 
 
-# ---------------------------------------------------------------------- packages that need PyTorch itself
-class AbsentModule(ModuleType):
-    """A module of a package that needs PyTorch itself, such as torchaudio: every name in it is a placeholder.
-
-    Programs import it at the top but use it in code that may never run, so the import alone must not fail.
-    """
-
-    def __init__(self, name: str):
-        super().__init__(name, f"{name}, which needs PyTorch itself.")
-        self.__path__ = []  # Python imports submodules of packages only
-
-    def __getattr__(self, name: str) -> AbsentName:
-        if name.startswith("__"):  # Python itself asks for these
-            raise AttributeError(name)
-        return AbsentName(f"{self.__name__}.{name}")
-
-
+# ---------------------------------------------------------------------- what minigrad does not have
 class AbsentName:
-    """A name in such a package: it may appear in annotations and defaults, but raises when called or subclassed."""
+    """A name that minigrad lacks.  It may be imported, listed, compared with, and appear in annotations; its use raises.
+
+    A class may derive from it, and raises when an instance is made.  So a program fails where it needs the name, not where
+    it imports a library that needs it elsewhere.
+    """
 
     def __init__(self, name: str):
         self._name = name
 
     def __getattr__(self, name: str) -> AbsentName:
-        if name.startswith("__"):
+        if name.startswith("__"):  # Python itself asks for these
             raise AttributeError(name)
         return AbsentName(f"{self._name}.{name}")
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise absent(ModuleNotFoundError, self._name)
+        needs_torch = self._name.partition(".")[0] in NEED_TORCH
+        raise absent(ModuleNotFoundError if needs_torch else NotImplementedError, self._name)
 
-    def __mro_entries__(self, bases: tuple) -> NoReturn:
-        raise absent(ModuleNotFoundError, self._name)
+    __iter__ = __call__
+
+    def __mro_entries__(self, bases: tuple) -> tuple:
+        return (type(self._name.rpartition(".")[2], (), {"__new__": lambda cls, *args, **kwargs: self()}),)
 
     def __instancecheck__(self, instance: object) -> bool:
         return False
 
+    __subclasscheck__ = __instancecheck__
+
+    def __or__(self, other: Any) -> Any:
+        return Union[self, other]  # noqa: UP007  (`|` takes types only)
+
+    __ror__ = __or__
+
+    def __getitem__(self, parameters: Any) -> AbsentName:
+        return self
+
     def __repr__(self) -> str:
-        return f"<{self._name}, which needs PyTorch itself>"
+        return f"<{self._name}, which {replacement(self._name)[0]}>"
+
+
+class AbsentModule(AbsentName, ModuleType):
+    """A name that minigrad lacks, after an import: Python asks for a module when a package does not have a name."""
+
+    def __init__(self, name: str):
+        ModuleType.__init__(self, name)
+        self._name, self.__path__ = name, []  # Python imports submodules of packages only
+
+
+CATCH = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
+
+
+def is_tried(frame: FrameType | None) -> bool:
+    """Return True if a frame imports something in a `try` that handles its absence, so that the program has an alternative."""
+    if frame is None or (tree := parsed(frame.f_code.co_filename)) is None:
+        return False
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Try) and node.body[0].lineno <= frame.f_lineno <= (node.body[-1].end_lineno or 0):
+            types = [h.type for h in node.handlers]
+            if any(t is None or any(getattr(n, "id", "") in CATCH for n in ast.walk(t)) for t in types):
+                return True
+    return False
+
+
+@lru_cache(256)
+def is_only_named(code: CodeType, instruction: int) -> bool:
+    """Return True if an attribute is looked up to be compared with: by isinstance, `==` or `in`, or in an annotation."""
+    node, tree = expression_at(code, instruction, ast.Attribute), parsed(code.co_filename)
+    for outer in () if node is None or tree is None else ast.walk(tree):
+        if isinstance(outer, ast.Call) and getattr(outer.func, "id", "") in ("isinstance", "issubclass"):
+            places = outer.args[1:]
+        elif isinstance(outer, ast.Compare):
+            places = [outer.left, *outer.comparators]
+        else:
+            places = [getattr(outer, "annotation", None), getattr(outer, "returns", None)]
+        if any(node is part for place in places if place is not None for part in listed(place)):
+            return True
+    return False
+
+
+def listed(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the parts of an expression that it lists: of a tuple, a union, an annotation, and the modules of a name."""
+    yield node
+    if isinstance(node, (ast.Tuple, ast.List, ast.Set, ast.BinOp, ast.Attribute, ast.Subscript)):
+        for part in ast.iter_child_nodes(node):
+            yield from listed(part)

@@ -72,12 +72,12 @@ class Function:
         name = cls.node_class_name()
         cls.Node = type(name, (cls.Node,), {"_fn": cls, "__slots__": (), "__module__": cls.__module__})
 
-    def __init__(self, *_: object):
-        raise services.problem("a Function has no instances", cls=type(self))
+    def __init__(self, *_: object, **__: object):
+        services.notice("a Function gets an instance", cls=type(self))
 
-    def __call__(self, *_: object) -> Any:
-        """Raise an error: instances, which a class with its own `__init__` can have, are not callable."""
-        Function.__init__(self)
+    def __call__(self, *_: object, **__: object) -> Any:
+        """Raise an error: instances, which serve no purpose but to call `apply`, are not callable."""
+        raise services.problem("an instance of a Function is called", cls=type(self))
 
     @staticmethod
     @overridable

@@ -26,7 +26,7 @@ class Leaf:
 
     __slots__ = ("__weakref__", "_dtype", "_hooks", "_ref", "_seq", "_shape")
     _hooks: Any
-    _edges, _layer, _saved, _trace, next_functions = (), None, (), None, ()
+    _edges, _layer, _saved, _trace, next_functions, _shown = (), None, (), None, (), lambda leaf: leaf
     backward_on_arrays: Any = None
 
     def __init__(self, t: Tensor):
@@ -111,6 +111,7 @@ class Node:
     _shape: Any  # those of the result, if there is just one
     _dtype: Any
     backward_on_arrays: Any = None  # (node, gradient, freed) -> pairs of edge and gradient; written out by fast/
+    _shown = lambda node: node  # the node as programs see it, which read type(node).__name__
     __lt__ = lambda node, other: False  # for the engine's heap: views of one parent may have equal numbers
     places: Any = None  # of a written-out node: positions of the arguments that the pairs belong to
 
@@ -125,7 +126,7 @@ class Node:
     def next_functions(self) -> tuple:
         """For each input tensor, the node that made it (AccumulateGrad for a leaf) and the number of that node's output."""
         edges = [self._edges[i] for i in self.tensor_inputs()]
-        return tuple([(None, 0) if e is None else key(e) for e in edges])
+        return tuple([(None, 0) if e is None else (producer(e)._shown(), output_index(e)) for e in edges])
 
     def tensor_inputs(self) -> list:
         """Return the positions of the arguments that are tensors, or that could have a gradient."""

@@ -109,7 +109,7 @@ class Tensor(Methods):
         """Node of the operation that made this tensor; None for leaves."""
         events.read(self, "grad_fn")
         edge = history(self)
-        return None if edge is None or type(edge) is Leaf else producer(edge)
+        return None if edge is None or type(edge) is Leaf else producer(edge)._shown()
 
     @property
     def grad(self) -> Tensor | None:

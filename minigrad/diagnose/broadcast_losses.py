@@ -36,7 +36,7 @@ DIFFERENCES = Pairing(
     ast.Sub, "sub", "predictions", "targets", "every target is compared with every prediction", "differences"
 )
 PRODUCTS = Pairing(ast.Mult, "mul", "losses", "weights", "every weight is multiplied with every loss", "products")
-VIEWS = ("reshape", "index", "expand")  # they make a column of a row: x[:, None], x.unsqueeze(1)
+VIEWS = ("reshape", "unsqueeze", "index", "expand")  # they make a column of a row: x[:, None], x.unsqueeze(1)
 
 
 def check_node(node: Any) -> None:

@@ -16,7 +16,7 @@ from .retained_graphs import spent
 
 ANEW = {  # in-place operation -> code that makes a new tensor instead
     **{"add_": "x = x + ...", "sub_": "x = x - ...", "mul_": "x = x * ...", "div_": "x = x / ..."},
-    **dict.fromkeys(("masked_fill_", "index_put_", "copy_"), "x = minigrad.where(mask, value, x)"),
+    **dict.fromkeys("masked_fill_ index_put_ copy_ fill_ zero_".split(), "x = minigrad.where(mask, value, x)"),
 }
 
 

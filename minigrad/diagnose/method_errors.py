@@ -17,7 +17,7 @@ from ..core.frames import Frame
 from ..core.function import Function
 from ..core.graph import history
 from ..core.tensor import Tensor
-from ..errors import error
+from ..errors import error, warn
 from ..places import Place, defined_at, noted, raised_at, user_place, users_code, users_part
 from ..tensors.nested import tensors_in
 from .ctx import PROTOCOL, no_attribute, where
@@ -339,15 +339,21 @@ def backward_and_vjp(cls: type[Function]) -> Exception:
     )
 
 
-@explains("a Function has no instances")
-def function_called(cls: type[Function]) -> Exception:
-    """Return the error for making an instance of a Function."""
-    return error(
-        RuntimeError,
-        cls.__name__,
-        "a Function has no instances: its methods are static and it holds no data",
-        f"call {cls.__name__}.apply(...), and pass settings as arguments of forward",
-    )
+STATIC = "a Function's methods are static, so an instance of it holds no data"
+
+
+@explains("a Function gets an instance")
+def instance_made(cls: type[Function]) -> None:
+    """Warn about an instance of a Function."""
+    fix = f"call {cls.__name__}.apply(...) on the class, and pass settings as arguments of forward"
+    warn("function-instance", cls.__name__, STATIC, fix)
+
+
+@explains("an instance of a Function is called")
+def instance_called(cls: type[Function]) -> Exception:
+    """Return the error for a call of an instance of a Function."""
+    fix = f"call {cls.__name__}.apply(...), and pass settings as arguments of forward"
+    return error(RuntimeError, cls.__name__, f"{STATIC}, and cannot be called", fix)
 
 
 @explains("argument is a structure")

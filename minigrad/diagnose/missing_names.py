@@ -62,14 +62,27 @@ def replacement(name: str) -> tuple[str, str]:
         return f"minigrad has no {row.what}", row.instead
     module, _, last = path.rpartition(".")
     what = f"tensors have no attribute {last}" if module == "Tensor" else f"minigrad has no {path}"
+    if near := nearest(name):
+        return what, f"use {' or '.join(near)}"
+    return what, "write it with other operations; docs/howto/port.md lists the missing names"
+
+
+def nearest(name: str) -> list[str]:
+    """Return the names that exist and resemble a missing one, or the same name in another module."""
+    library, _, path = name.partition(".")
+    module, _, last = path.rpartition(".")
     owner = "x" if module == "Tensor" else f"{library}.{module}".removesuffix(".")
     near = [f"{owner}.{n}" for n in similar(last, names_in(module, library))]
     if not near and module in ("", "nn", "Tensor"):  # it may be elsewhere
         homes = [home for home in HOMES if f"{home}.{last}" not in MODULES and last in names_in(home, library)]
         near = [f"{library}.{home}.{last}" for home in homes[:1]]
-    if near:
-        return what, f"use {' or '.join(near)}"
-    return what, "write it with other operations; docs/howto/port.md lists the missing names"
+    return near
+
+
+def is_misspelt(name: str) -> bool:
+    """Return True for a name of PyTorch that probably is none, because it is similar to one, and not private or known."""
+    path = name.partition(".")[2]
+    return row_of(path) is None and not path.rpartition(".")[2].startswith("_") and bool(nearest(name))
 
 
 def absent(kind: type[Exception], name: str) -> Any:

@@ -29,11 +29,12 @@ TABLE = tuple(
         (
             "sparse tensors",
             "keep indices and values as two tensors: y.index_add(0, rows, values * x[columns]) is the product",
-            """sparse sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor
+            """sparse.mm sparse.addmm sparse.sum sparse.softmax sparse.log_softmax sparse.sampled_addmm
+            sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor
             sparse_compressed_tensor sparse_coo sparse_csr sparse_csc sparse_bsr sparse_bsc Tensor.to_sparse
-            Tensor.to_sparse_coo Tensor.to_sparse_csr Tensor.to_dense Tensor.coalesce Tensor.is_coalesced Tensor.indices
-            Tensor.values Tensor.sparse_mask Tensor.sparse_dim Tensor.dense_dim Tensor.crow_indices Tensor.col_indices
-            optim.SparseAdam""",
+            Tensor.to_sparse_coo Tensor.to_sparse_csr Tensor.to_dense Tensor.coalesce Tensor.is_coalesced
+            Tensor.indices Tensor.values Tensor.sparse_mask Tensor.sparse_dim Tensor.dense_dim Tensor.crow_indices
+            Tensor.col_indices optim.SparseAdam""",
         ),
         (
             "quantized tensors",
@@ -125,10 +126,9 @@ TABLE = tuple(
             "utils.cpp_extension classes",
         ),
         (
-            "types of tensors on one device",
-            "name the dtype and the device: torch.tensor([1.0], dtype=torch.float32, device='cuda')",
-            """cuda.FloatTensor cuda.DoubleTensor cuda.HalfTensor cuda.BFloat16Tensor cuda.LongTensor cuda.IntTensor
-            cuda.ShortTensor cuda.CharTensor cuda.ByteTensor cuda.BoolTensor cuda.FloatStorage cuda.DoubleStorage""",
+            "types of storages on one device",
+            "name the dtype and the device: torch.tensor([1.0], dtype=torch.float32, device='cuda').storage()",
+            "cuda.FloatStorage cuda.DoubleStorage",
         ),
         (
             "blocks that choose the current GPU",

@@ -25,7 +25,8 @@ from .report import explains
 from .retained_graphs import last_round
 from .wording import argument_names
 
-ASSIGNED = ("index_put_", "copy_", "masked_fill_", "ViewScatter")  # operations that write to a part of a tensor
+# operations that write to a part of a tensor
+ASSIGNED = ("index_put_", "copy_", "fill_", "zero_", "masked_fill_", "ViewScatter")
 CARRIED = "detach a state that each round passes to the next, h = h.detach()"
 
 

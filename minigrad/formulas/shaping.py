@@ -175,7 +175,7 @@ def replaced(base: Tensor, view: Tensor, region: tuple, order: tuple | None = No
     (fn, args), *rest = region
     if rest:
         view = replaced(fn.apply(base, *args), view, tuple(rest))
-    if fn is shape.Reshape:
+    if issubclass(fn, shape.Reshape):
         return view.reshape(base.shape)
     if issubclass(fn, shape.Permute):
         return view.permute(*[args[0].index(d) for d in range(base.ndim)])

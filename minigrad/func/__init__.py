@@ -5,7 +5,7 @@ A transform's layer (minigrad/layers) handles the single operations; this packag
 
 from .forward import jvp, linearize
 from .jacobian import hessian, jacfwd, jacrev
-from .module_functions import functional_call, stack_module_state
+from .module_functions import functional_call, replace_all_batch_norm_modules_, stack_module_state
 from .reverse import grad, grad_and_value, vjp
 from .vmap import vmap
 
@@ -18,6 +18,7 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "replace_all_batch_norm_modules_",
     "stack_module_state",
     "vjp",
     "vmap",

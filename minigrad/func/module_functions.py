@@ -1,4 +1,4 @@
-"""Modules as functions: functional_call and stack_module_state."""
+"""Modules as functions: functional_call and stack_module_state; norms without running statistics."""
 
 from __future__ import annotations
 
@@ -139,3 +139,20 @@ def stack_module_state(models: Sequence) -> tuple[dict, dict]:
                   for n, p in models[0].named_parameters()}  # fmt: skip
     buffers = {n: stack([dict(m.named_buffers())[n] for m in models]).detach() for n, _ in models[0].named_buffers()}
     return parameters, buffers
+
+
+def replace_all_batch_norm_modules_(root: Any) -> Any:
+    """Let the batch norms of a model use the batch's statistics alone, in place, and return the model.
+
+    A transform cannot update running statistics, which all examples share.
+
+    >>> import minigrad
+    >>> net = replace_all_batch_norm_modules_(minigrad.nn.Sequential(minigrad.nn.BatchNorm1d(3)))
+    >>> net[0].running_mean is None, net[0].track_running_stats
+    (True, False)
+    """
+    for module in root.modules():
+        if getattr(module, "over_batch", False) and module.track_running_stats:
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root

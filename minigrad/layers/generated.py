@@ -143,7 +143,7 @@ class Example:
     """The user's ctx as the methods for one example see it: the same attributes, but that example's saved tensors."""
 
     def __init__(self, ctx: Ctx, saved: tuple):
-        self._ctx, self.saved_tensors = ctx, saved
+        self._ctx, self.saved_tensors, self.saved_variables = ctx, saved, saved
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._ctx, name)

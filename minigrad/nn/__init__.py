@@ -31,6 +31,7 @@ from .activations import (
     Tanhshrink,
     Threshold,
 )
+from .adaptive_softmax import AdaptiveLogSoftmaxWithLoss
 from .basic_layers import (
     AlphaDropout,
     Bilinear,

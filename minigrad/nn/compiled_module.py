@@ -6,6 +6,7 @@ from typing import Any
 
 from ..compile.api import CompiledCallable, as_compiled
 from .module import STATE, Module
+from .module_hooks import EVERY
 
 
 class OptimizedModule(Module):
@@ -25,7 +26,7 @@ class OptimizedModule(Module):
         self.__dict__["_compiled"] = CompiledCallable(module, fullgraph)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._run(args, kwargs) if self._hooks else self._compiled(*args, **kwargs)
+        return self._run(args, kwargs) if self._hooks or EVERY._hooks else self._compiled(*args, **kwargs)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Run the compiled module."""

@@ -17,6 +17,7 @@ from ..ops.random import Generator
 __all__ = [
     "calculate_gain",
     "constant_",
+    "dirac_",
     "eye_",
     "kaiming_normal_",
     "kaiming_uniform_",
@@ -147,6 +148,34 @@ def eye_(tensor: Tensor) -> Tensor:
             "pass a matrix, such as the weight of an nn.Linear",
         )
     return tensor.copy_(wrap(np.eye(tensor.shape[0], tensor.shape[1])))
+
+
+@no_grad()
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """Fill the weight of a convolution so that it returns its input, as far as there are channels, in each group.
+
+    Raises ValueError unless the weight has 3 to 5 dimensions, and `groups` divides the first.
+
+    >>> import minigrad
+    >>> minigrad.nn.init.dirac_(minigrad.empty(2, 2, 3))
+    tensor([[[0., 1., 0.],
+             [0., 0., 0.]],
+    <BLANKLINE>
+            [[0., 0., 0.],
+             [0., 1., 0.]]])
+    """
+    if tensor.ndim not in (3, 4, 5):
+        what = f"only tensors with 3, 4, or 5 dimensions are supported, got {tensor.ndim}"
+        raise error(ValueError, "dirac_", what, "pass the weight of a convolution")
+    if tensor.shape[0] % groups:
+        what = f"dim 0, of size {tensor.shape[0]}, must be divisible by groups={groups}"
+        raise error(ValueError, "dirac_", what, "pass the groups of the convolution")
+    n, middle = tensor.shape[0] // groups, [size // 2 for size in tensor.shape[2:]]
+    tensor.zero_()
+    for group in range(groups):
+        for channel in range(min(n, tensor.shape[1])):
+            tensor[group * n + channel, channel, *middle] = 1
+    return tensor
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:

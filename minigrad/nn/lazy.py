@@ -95,7 +95,7 @@ class Lazy(LazyModuleMixin):
         if isinstance(self, Convolution):
             check_rank(type(self).__name__, self.ndim, input)
         elif isinstance(self, ChannelNorm):
-            self.check(input)
+            self._check_input_dim(input)
         n = input.shape[self.dim]
         with use(OFF):  # parameters do not belong to a transform that happens to run
             made = self.cls_to_become(**self._given | {self.counts: n})  # type: ignore[misc]

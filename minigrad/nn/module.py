@@ -28,6 +28,7 @@ from ..errors import error
 from ..events import events, unheard
 from ..ops.create import empty_like
 from ..signatures import CallsForward, P, R_co
+from .module_hooks import EVERY
 from .parameter import Parameter
 from .state import Stateful
 
@@ -75,7 +76,7 @@ class Module(Stateful):
         if events.module_begins is not unheard:
             events.module_begins(module)
         try:
-            return module._run(args, kwargs) if module._hooks else module.forward(*args, **kwargs)
+            return module._run(args, kwargs) if module._hooks or EVERY._hooks else module.forward(*args, **kwargs)
         except TypeError as e:
             check_call(module, args, kwargs, e)
             raise
@@ -183,7 +184,8 @@ class Module(Stateful):
                 "choose a name that can be an attribute, such as 'weight'",
             )
         taken = (self.__dict__, self._parameters, self._buffers, self._modules)
-        if name not in store and (hasattr(type(self), name) or any(name in names for names in taken)):
+        given = any(name in names for names in taken) or hasattr(type(self), name) and hasattr(self, name)
+        if name not in store and given:  # a property that raises AttributeError leaves its name to the buffer
             raise error(
                 KeyError,
                 type(self).__name__,

@@ -62,6 +62,14 @@ class BackwardHookFunction(Function):
         ctx.passed = lambda grads: grads
 
 
+def hooks_called(kind: str) -> property:
+    """Return the dictionary of a module's hooks of one kind as an attribute: programs count, clear and replace them."""
+    return property(
+        lambda module: module._hooks.setdefault(kind, OrderedDict()),
+        lambda module, hooks: module._hooks.update({kind: hooks}),
+    )
+
+
 class Hooked:
     """The hooks of a Module: how they are registered and called.  The module defines `forward`."""
 
@@ -119,6 +127,9 @@ class Hooked:
         """Call hook(module, incompatible_keys) after loading; it may edit the two lists in place."""
         return self._register("load", hook)
 
+    _forward_pre_hooks, _forward_hooks = hooks_called("forward_pre"), hooks_called("forward")
+    _backward_pre_hooks, _backward_hooks = hooks_called("backward_pre"), hooks_called("backward")
+
     def _register(self, kind: str, hook: Callable, prepend: bool = False, **options: bool) -> Handle:
         takes = KINDS[kind] if not options.get("with_kwargs") else (*KINDS[kind][:2], "kwargs", *KINDS[kind][2:])
         check_arguments(hook, takes)
@@ -130,8 +141,12 @@ class Hooked:
         return handle
 
     def _of(self, kind: str) -> list:
-        """Return the hooks of a kind, each with its options."""
-        return [(hook, self._options[key]) for key, hook in self._hooks.get(kind, {}).items()]
+        """Return the hooks of a kind, those of all modules first, each with its options."""
+        return [
+            (hook, owner._options.get(key, ()))
+            for owner in (EVERY, self)
+            for key, hook in list(owner._hooks.get(kind, {}).items())
+        ]
 
     def _run(self, args: tuple, kwargs: dict) -> Any:
         """Run forward with its hooks."""
@@ -142,7 +157,7 @@ class Hooked:
                     args, kwargs = self._both(hook(self, args, kwargs), args, kwargs)
                 elif (given := hook(self, args)) is not None:
                     args = given if isinstance(given, tuple) else (given,)
-            gates = HookGates(self) if self._hooks.get("backward") or self._hooks.get("backward_pre") else None
+            gates = HookGates(self) if self._of("backward") or self._of("backward_pre") else None
             out = self.forward(*(args if gates is None else gates.entered(args)), **kwargs)
             for hook, options in self._of("forward"):
                 called.add(hook)
@@ -167,6 +182,10 @@ class Hooked:
                 "write `return args, kwargs`, with args a tuple and kwargs a dict",
             )
         return given
+
+
+EVERY = Hooked()  # holds the hooks that are called for all modules
+EVERY._hooks, EVERY._options = {}, {}
 
 
 class GateTensors:

@@ -155,7 +155,7 @@ class ChannelNorm(Module):
             self.running_var.fill_(1)
             self.num_batches_tracked.zero_()
 
-    def check(self, input: Tensor) -> None:
+    def _check_input_dim(self, input: Tensor) -> None:
         """Raise ValueError unless the input has a supported number of dimensions."""
         if input.ndim not in self.ranks:
             raise error(
@@ -175,8 +175,10 @@ class ChannelNorm(Module):
 class BatchNorm(ChannelNorm):
     """Mean 0 and variance 1 per channel over the batch; evaluation uses the running statistics of training."""
 
+    over_batch = True  # replace_all_batch_norm_modules_ finds batch norms by it
+
     def forward(self, input: Tensor) -> Tensor:
-        self.check(input)
+        self._check_input_dim(input)
         momentum = self.momentum
         if self.training and self.track_running_stats:
             self.num_batches_tracked.add_(1)
@@ -243,7 +245,7 @@ class InstanceNorm(ChannelNorm):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
     def forward(self, input: Tensor) -> Tensor:
-        self.check(input)
+        self._check_input_dim(input)
         single = input.ndim == self.ranks[0]
         x = input.unsqueeze(0) if single else input
         running, affine = (self.running_mean, self.running_var), (self.weight, self.bias)

@@ -21,7 +21,7 @@ from .matmul import mm
 from .products import fit, linalg, refused
 
 
-@linalg("[T(2, 5), T(5, 1), T(1, 4)]", "[T(3), T(3, 4), T(4)]", "[T(2, 3), T(3, 4)]")
+@linalg("[T(2, 5), T(5, 1), T(1, 4)]", "[T(3), T(3, 4), T(4)]", "[T(2, 3), T(3, 4)]", node="View")
 def multi_dot(tensors: Any) -> Tensor:
     """Multiply a sequence of matrices in the order that takes the fewest multiplications.
 
@@ -51,7 +51,7 @@ def multi_dot(tensors: Any) -> Tensor:
     return out.squeeze(0) if row else out
 
 
-@op("T(2, 3), T(3, 4), T(4, 2)", "T(2, 3)", method=False)
+@op("T(2, 3), T(3, 4), T(4, 2)", "T(2, 3)", method=False, node=lambda *matrices: "View" if matrices[1:] else "")
 def chain_matmul(*matrices: Tensor) -> Tensor:
     """Multiply the matrices in the order that takes the fewest multiplications (see linalg.multi_dot)."""
     if not all([isinstance(m, Tensor) for m in matrices]):

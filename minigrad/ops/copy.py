@@ -134,6 +134,7 @@ class Alias(View):
 class Copy(Primitive):
     """The contents of x after `y` is written over it: y, broadcast to x's shape and converted to x's dtype."""
 
+    node = "CopyBackwards"
     spelling = "repetition"
     lowering = "overwrite"
     elementwise = takes_half = True
@@ -153,6 +154,18 @@ class Copy(Primitive):
             y = y.movedim(in_dims[1], 0)
             y = y.reshape(y.shape[:1] + (1,) * (x.ndim - y.ndim) + y.shape[1:])
         return Copy.apply(x, y), 0
+
+
+class Fill(Copy):
+    """One value written over all elements: a Copy with another name in PyTorch's graph, like the next."""
+
+    node = "FillBackward2"
+
+
+class Zero(Copy):
+    """Zeros written over all elements."""
+
+    node = "Zero"
 
 
 def written(y: Any, x: np.ndarray) -> np.ndarray:
@@ -305,7 +318,7 @@ def type_as(input: Tensor, other: Tensor) -> Tensor:
     return to(input, other)
 
 
-@op("T(2, 3), T(2, 3)", torch="Tensor.view_as")
+@op("T(2, 3), T(2, 3)", torch="Tensor.view_as", node="View")
 def view_as(input: Tensor, other: Tensor) -> Tensor:
     """Return a view of `input` with the shape of `other`."""
     return Alias.apply(input) if input is other else input.view(other.shape)
@@ -373,12 +386,12 @@ def fill_(self: Tensor, value: Any) -> Tensor:
             f"expected a number or a 0-d tensor, got one of shape {tuple(value.shape)}",
             "use copy_",
         )
-    return inplace(Copy, self, value)
+    return inplace(Fill, self, value)
 
 
 def zero_(self: Tensor) -> Tensor:
     """Write zeros."""
-    return inplace(Copy, self, 0)
+    return inplace(Zero, self, 0)
 
 
 def casts() -> dict:

@@ -18,6 +18,7 @@ from . import lapack
 from .base.layouts import column_major, wrap_near
 from .base.registry import op
 from .compare import where
+from .create import eye
 from .join import cat
 from .linalg import OfMatrices, SolveTriangular, factor, guarded, matrices, square, transposed_solve
 from .products import linalg, refused
@@ -129,6 +130,28 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> QR:
 def qr(input: Tensor, some: bool = True) -> QR:
     """Return (Q, R), reduced or complete (see linalg.qr)."""
     return return_types.qr(*linalg_qr(input, "reduced" if some else "complete"))
+
+
+@linalg("T(4, 3), T(3)", "T(2, 4, 3), T(2, 2)", node="LinalgHouseholderProduct")
+def householder_product(input: Tensor, tau: Tensor) -> Tensor:
+    """Return the first n columns of the product of k reflections (I - tau_i v_i v_i^T), for (..., m, n) and (..., k).
+
+    v_i has zeros above position i, 1 there, and below it column i of the input, as LAPACK's geqrf returns them.
+    Raises RuntimeError unless m >= n >= k, and the batches agree.
+    """
+    matrices("linalg.householder_product", input)
+    (m, n), k = input.shape[-2:], tau.shape[-1] if tau.ndim else -1
+    if not m >= n >= k >= 0 or tau.shape[:-1] != input.shape[:-2]:
+        what = (
+            f"input of shape {tuple(input.shape)} and tau of shape {tuple(tau.shape)} are not (..., m, n) and (..., k)"
+        )
+        raise refused("linalg.householder_product", f"{what} with m >= n >= k", "pass one tau for each reflection")
+    columns = eye(m, n, dtype=input.dtype, device=input.device)
+    vectors, out = input.tril(-1) + columns, columns.expand(input.shape)
+    for i in reversed(range(k)):
+        v = vectors[..., i : i + 1]
+        out = out - tau[..., i, None, None] * (v @ (v.mT @ out))
+    return out
 
 
 # ---------------------------------------------------------------------- eigenvalues and singular values

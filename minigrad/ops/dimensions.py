@@ -7,14 +7,14 @@ from typing import Any
 from ..core.tensor import Tensor
 from ..errors import error
 
-ALL = [tuple(range(n)) for n in range(8)]  # all dimensions of tensors of rank n
+ALL = [tuple(range(n)) for n in range(65)]  # by rank, up to NumPy's limit: all dimensions, where a call names none
 
 
 def axes(input: Tensor, dim: Any, who: str) -> tuple:
     """Return `dim=` as a tuple of dimensions counted from the front: all for None or ()."""
     n = input.ndim
     if dim is None or isinstance(dim, (tuple, list)) and not len(dim):
-        return ALL[n] if n < len(ALL) else tuple(range(n))
+        return ALL[n]
     found = distinct_axes(tuple(dim) if isinstance(dim, (tuple, list)) else (dim,), n, who)
     return () if n == 0 else tuple(sorted(found))
 

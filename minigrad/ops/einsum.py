@@ -180,7 +180,8 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     return tensordot(input, other, ([input.ndim - 1], [other.ndim - 1]))
 
 
-@op("T(2, 3), T(2, 2)", "T(2), T(3, 1)", "T(), T(2)", "T(2, 0), T(2, 2)", "I(2, 5), T(2)", out=True)
+@op("T(2, 3), T(2, 2)", "T(2), T(3, 1)", "T(), T(2)", "T(2, 0), T(2, 2)", "I(2, 5), T(2)", out=True,
+    node="UnsafeView")  # fmt: skip
 def kron(input: Tensor, other: Tensor) -> Tensor:
     """Return the Kronecker product: each element of `input` becomes a block, its product with the whole of `other`."""
     n = max(input.ndim, other.ndim)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.dtypes import get_default_dtype
 from ..arrays.kinds import require_one_device
 from ..core.saved import plain_tensor
 from ..core.tensor import Tensor, wrap
@@ -15,8 +16,9 @@ from ..errors import error, no_room
 from .base.registry import op
 from .broadcast import tensors_from
 from .create import arange
+from .dimensions import distinct_axes
 from .index import Take
-from .join import stack
+from .join import cat, stack
 from .products import linalg
 from .shape import expand, reshape, transpose
 
@@ -152,3 +154,52 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple:
         raise error(ValueError, "unravel_index", what, "pass the shape of a tensor: tuple(x.shape)")
     steps = [math.prod(sizes[d + 1 :]) for d in range(len(sizes))]
     return tuple([indices // step % n for step, n in zip(steps, sizes)])
+
+
+@op("T(5)", "T(3, 4)", "T(3, 4), dim=-1", "T(4, 5), spacing=0.5, edge_order=2", "T(2, 4, 3), spacing=(2.0, -1.0), dim=(1, 0)",
+    method=False)  # fmt: skip
+def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
+    """Estimate the derivatives of a function along all dimensions, or those in `dim`, from its values on a grid.
+
+    `spacing` is the distance of neighbours, one for each dimension, or the coordinates along each as tensors.  The formulas are
+    of second order inside, and of `edge_order` (1 or 2) at both ends.
+    Raises RuntimeError if a dimension has fewer than edge_order + 1 values.
+
+    >>> import minigrad
+    >>> minigrad.gradient(minigrad.tensor([4.0, 1.0, 1.0, 16.0]), spacing=(minigrad.tensor([-2.0, -1.0, 1.0, 4.0]),))
+    (tensor([-3., -2.,  2.,  5.]),)
+    """
+    dims = range(input.ndim) if dim is None else dim if isinstance(dim, (tuple, list)) else (dim,)
+    dims = distinct_axes(tuple(dims), input.ndim, "gradient")
+    spacing = 1 if spacing is None else spacing
+    spaces = spacing if isinstance(spacing, (tuple, list)) else (spacing,) * len(dims)
+    if edge_order not in (1, 2):
+        raise error(RuntimeError, "gradient", f"only supports edge_order=1 and edge_order=2, got {edge_order}")
+    if len(spaces) != len(dims):
+        what = f"expected a spacing for each of {len(dims)} dimensions, but got a list of length {len(spaces)}"
+        raise error(RuntimeError, "gradient", what, "pass one number, or one for each dimension")
+    if small := [d for d in dims if input.shape[d] <= edge_order]:
+        what = f"expected each dimension size to be at least edge_order+1, but dimension {small[0]} of shape "
+        raise error(
+            RuntimeError, "gradient", f"{what}{tuple(input.shape)} has {input.shape[small[0]]}", "pass more values"
+        )
+    return tuple([slopes(input, d, space, edge_order) for d, space in zip(dims, spaces)])
+
+
+def slopes(x: Tensor, d: int, space: Any, edge_order: int) -> Tensor:
+    """Return the derivative along one dimension, from the distances of neighbours or from their coordinates."""
+    n, target = x.shape[d], x.dtype if x.is_floating_point() else get_default_dtype()
+    places = space if isinstance(space, Tensor) else space * arange(n, dtype=target, device=x.device)
+    steps = (places[1:] - places[:-1]).reshape([-1] + [1] * (x.ndim - d - 1))
+    values = lambda first, count=1: x.narrow(d, first, count)
+    a, b = steps[:-1], steps[1:]
+    inner = (b - a) / (a * b) * values(1, n - 2) - b / (a * (a + b)) * values(0, n - 2)
+    inner = inner + a / (b * (a + b)) * values(2, n - 2)
+
+    def edge(i: int, to: int, a: Tensor, b: Tensor) -> Tensor:
+        if edge_order == 1:
+            return to * (values(i + to) - values(i)) / a
+        near = (a + b) / (a * b) * values(i + to) - (2 * a + b) / (a * (a + b)) * values(i)
+        return to * (near - a / (b * (a + b)) * values(i + 2 * to))
+
+    return cat([edge(0, 1, steps[:1], steps[1:2]), inner, edge(n - 1, -1, steps[-1:], steps[-2:-1])], d)

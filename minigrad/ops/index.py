@@ -80,7 +80,7 @@ class Index(View):
             for i in node._saved[1]
             if i != WHOLE
         ]
-        return f"{kinds[-1] if kinds else 'Alias'}Backward0"
+        return f"{kinds[-1] if kinds else 'Slice' if len(node._saved[1]) == 1 else 'Alias'}Backward0"
 
 
 class Unindex(Linear):

@@ -8,10 +8,10 @@ import numpy as np
 
 from .. import config
 from ..arrays import dtypes
-from ..arrays.devices import Size
+from ..arrays.devices import CPU, CUDA, Size
 from ..core.saved import memory
 from ..core.tensor import Tensor, wrap
-from ..errors import error
+from ..errors import error, warn
 from .copy import CALLED, to
 from .create import sizes
 from .from_data import SEQUENCES, made
@@ -19,18 +19,20 @@ from .from_data import array_of as array_of_data
 
 
 class TensorType(type):
-    """The class of FloatTensor and the others: calling one makes a tensor, isinstance checks the dtype."""
+    """The class of FloatTensor and the others: calling one makes a tensor, isinstance checks dtype and device."""
 
     dtype: dtypes.dtype
+    is_cuda = False
 
     def __call__(cls, *data: Any, device: Any = None) -> Tensor:
-        return made(array_of(data, cls.dtype.dtype, cls.__name__), device=device)
+        place = CUDA if cls.is_cuda and device is None else device
+        return made(array_of(data, cls.dtype.dtype, cls.__name__), device=place)
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, Tensor) and instance.dtype is cls.dtype
+        return isinstance(instance, Tensor) and instance.dtype is cls.dtype and instance.is_cuda == cls.is_cuda
 
     def __repr__(cls) -> str:
-        return f"<class '{config.library_name}.{cls.__name__}'>"
+        return f"<class '{config.library_name}.{'cuda.' * cls.is_cuda}{cls.__name__}'>"
 
 
 def tensor_type(dtype: dtypes.dtype, data: list) -> Any:
@@ -69,6 +71,40 @@ BoolTensor = tensor_type(dtypes.bool_, [True])
 """The tensors of dtype bool: a constructor, and a type for isinstance and `Tensor.type`."""
 
 
+ON_GPU = {  # torch.cuda.FloatTensor and the others
+    f"{name}Tensor": TensorType(f"{name}Tensor", (), {"dtype": dtype, "is_cuda": True, "__module__": __name__})
+    for dtype, name in CALLED.items()
+}
+
+
+class VariableType(type):
+    """The class of Variable: a call returns a tensor, and every tensor is an instance."""
+
+    def __call__(cls, data: Any = None, requires_grad: bool = False, volatile: bool = False) -> Tensor:
+        if data is not None and not isinstance(data, Tensor):
+            what = f"Variable data has to be a tensor, but got {type(data).__name__}"
+            raise error(TypeError, "Variable", what, "write minigrad.tensor(data, requires_grad=...)")
+        if volatile:
+            what = "volatile was removed and has no effect: operations are recorded as usual"
+            warn("volatile", "Variable", what, "evaluate inside `with minigrad.no_grad():`")
+        leaf = made(array_of((), dtypes.default(), "Variable")) if data is None else data.detach()
+        return leaf.requires_grad_(bool(requires_grad))
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Tensor)
+
+
+class Variable(metaclass=VariableType):
+    """A leaf on the memory of a tensor; a name from the time when only Variables had gradients.
+
+    Raises TypeError for anything but a tensor, and RuntimeError for integers that are to require grad.
+
+    >>> import minigrad
+    >>> minigrad.autograd.Variable(minigrad.ones(2), requires_grad=True)
+    tensor([1., 1.], requires_grad=True)
+    """
+
+
 def array_of(data: tuple, target: np.dtype, who: str) -> np.ndarray:
     """Return the array for a constructor's arguments: sizes, a Size, nested lists, an array, or a tensor, not copied."""
     if not data:
@@ -90,7 +126,7 @@ def array_of(data: tuple, target: np.dtype, who: str) -> np.ndarray:
 def type_of(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """Return the name of the tensor's type, "minigrad.FloatTensor", or with `dtype` (or such a name) the converted tensor."""
     if dtype is None:
-        return f"{config.library_name}.{CALLED[self.dtype]}Tensor"
+        return f"{config.library_name}.{'cuda.' * self.is_cuda}{CALLED[self.dtype]}Tensor"
     if isinstance(dtype, str):
         short = dtype.rpartition(".")[2].removesuffix("Tensor")
         found = [d for d, name in CALLED.items() if name == short]
@@ -101,8 +137,10 @@ def type_of(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
                 f"invalid type: {dtype!r}",
                 f"use one of {', '.join(d.name for d in CALLED)} as a dtype",
             )
-        dtype = found[0]
-    return to(self, dtype.dtype if isinstance(dtype, TensorType) else dtype)
+        return to(self, found[0], device=CUDA if ".cuda." in dtype else CPU)
+    if isinstance(dtype, TensorType):
+        return to(self, dtype.dtype, device=CUDA if dtype.is_cuda else CPU)
+    return to(self, dtype)
 
 
 def new(self: Tensor, *data: Any, device: Any = None) -> Tensor:

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from .. import return_types
+from ..arrays.devices import contiguous_format
 from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import on_device, to_device_of
 from ..arrays.memory import sum_down
@@ -23,6 +25,7 @@ from ..arrays.shapes import broadcast_shape
 from ..core.backward import sum_to
 from ..core.tensor import Tensor
 from ..errors import MinigradRuntimeError, error
+from ..return_types import TriangularSolution
 from ..tensors.printing import error_notes
 from . import lapack
 from .base.families import Operation
@@ -182,6 +185,17 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
     fitting("linalg.solve_triangular", A, B, a, b)
     out = SolveTriangular.apply(a, b, bool(up), bool(unitriangular))
     return out if left else out.mT
+
+
+@op("T(3, 2), S(3, 3)", "T(2, 3, 1), S(3, 3), False", "T(3, 2), S(2, 3, 3), True, True, True", node="TriangularSolve")
+def triangular_solve(
+    input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> TriangularSolution:
+    """Return (X, a copy of A) with A X = input, or A^T X = input with `transpose`, for triangular A; see solve_triangular."""
+    a = A.mT if transpose else A
+    solution = solve_triangular(a, input, upper=upper != transpose, unitriangular=unitriangular)
+    coefficient = A.expand((*solution.shape[:-2], *A.shape[-2:])).clone(memory_format=contiguous_format)
+    return return_types.triangular_solve(solution, coefficient)
 
 
 @op(

@@ -47,7 +47,11 @@ class MatMul(Bilinear):
         """Return PyTorch's names of the products of vectors and matrices; for stacks it reshapes."""
         if cls is not MatMul:  # the user called it by its name
             return super().node_name(node)
-        return f"{['Dot', 'Mv', 'Mm', 'UnsafeView'][min(len(node._shape), 3)]}Backward0"
+        ranks, rank = [None if e is None else len(e._shape) for e in node._edges], len(node._shape)
+        if rank == 1 and (ranks[0] == 1 or ranks[1] == 2):  # of a vector and a matrix
+            return "SqueezeBackward4"
+        stacks = any([n is not None and n > 2 for n in ranks]) or rank > 2
+        return "UnsafeViewBackward0" if stacks else f"{['Dot', 'Mv', 'Mm'][rank]}Backward0"
 
     @classmethod
     def saving_order(cls, args: tuple) -> tuple:

@@ -10,8 +10,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..core.graph import Node, OutputEdge
-from ..core.saved import next_number
+from ..core.graph import Node, OutputEdge, name_of
+from ..core.saved import Saved, next_number, unpack
 from ..core.tensor import Tensor
 
 
@@ -47,7 +47,7 @@ def ending(f: Callable, node: str | Callable) -> Callable:
             if isinstance(made, Node) and made._seq > begun:
                 called = node(*args, **kwargs) if called is None else called
                 if called:
-                    made.__class__ = renamed(type(made), called)
+                    made.__class__ = renamed(type(made), called if "Backward" in called else f"{called}Backward0")
         return result
 
     return function
@@ -56,5 +56,36 @@ def ending(f: Callable, node: str | Callable) -> Callable:
 @functools.cache
 def renamed(kind: type, name: str) -> type:
     """Return the class of nodes of one kind under another name."""
-    known = name if "Backward" in name else f"{name}Backward0"
-    return type(known, (kind,), {"__slots__": (), "__module__": kind.__module__, "name": lambda node: known})
+    return type(name, (kind,), {"__slots__": (), "__module__": kind.__module__, "name": lambda node: name})
+
+
+def under_its_name(node: Any) -> Any:
+    """Return a node whose class has the node's name, too: programs read `type(node).__name__`."""
+    if (name := name_of(node)) != type(node).__name__:
+        node.__class__ = renamed(type(node), name)
+    return node
+
+
+# ---------------------------------------------------------------------- saved tensors
+def saved_as(name: str) -> property:
+    """Return the attribute that is a node's saved tensor of one of PyTorch's names; AttributeError if it has none."""
+
+    def read(node: Any) -> Tensor:
+        if name not in (found := saved_by_name(node, node._alive())):
+            raise AttributeError(f"{type(node).__name__!r} object has no attribute {name!r}", name=name, obj=node)
+        return unpack(found[name], node)
+
+    return property(read)
+
+
+def saved_by_name(node: Any, saved: tuple) -> dict:
+    """Return PyTorch's name -> saved tensor: of the first and the second operand with a formula, and of the result."""
+    names = ("_saved_result", "_saved_self", "_saved_other") if node._fn.formulas else ()
+    places = zip(names, (len(node._edges), *sorted(node._fn.formulas)))
+    return {name: saved[i] for name, i in places if type(saved[i]) is Saved}
+
+
+def attributes(self: Any) -> list:
+    """Return the names of a node's attributes, with those of saved tensors that it has."""
+    found = saved_by_name(self, self._saved) if type(self._saved) is tuple else {}
+    return [n for n in object.__dir__(self) if n in found or not n.startswith("_saved_")]

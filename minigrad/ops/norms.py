@@ -334,6 +334,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
     "T(4), T(4), float('inf')",
     torch="nn.functional.pairwise_distance",
     method=False,
+    node="NormBackward1",
 )
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """Return the p-norm of x1 - x2 + eps along the last dimension, after broadcasting: (..., d) to (...)."""

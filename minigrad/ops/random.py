@@ -244,6 +244,7 @@ class Bernoulli(Draw):
 class Normal(Draw):
     """mean + std * noise; mean and std have no derivatives."""
 
+    node, number_nodes = "NormalBackward3", {0: "NormalBackward2", 1: "NormalBackward1"}
     dmean = zero_gradient
     dstd = zero_gradient
     n_conditions, n_settings = 0, 0  # all are operands, as Pointwise.vmap requires

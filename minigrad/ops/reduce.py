@@ -20,7 +20,7 @@ from ..kernels.cpu import reductions_cpu
 from .base.families import NonDifferentiable, OverDims, Reduce
 from .base.registry import op
 from .compare import where
-from .dimensions import axes, shown_dims
+from .dimensions import ALL, axes, shown_dims
 
 
 def result_dtype(input: Tensor, dtype: Any, who: str) -> Tensor:
@@ -95,12 +95,12 @@ memory.add_up = add_up_anyway
 
 
 class OverAll(Reduce):
-    """A reduction that PyTorch has twice: over all elements, and over dimensions."""
+    """A reduction that PyTorch has twice: over all elements, and over the dimensions that a call names."""
 
     @classmethod
     def node_name(cls, node: Any) -> str:
         _, dims, keepdim = node._saved[:3]
-        return f"{cls.__name__}Backward{int(keepdim or len(dims) != len(node._edges[0]._shape))}"
+        return f"{cls.__name__}Backward{int(keepdim or dims is not ALL[len(dims)])}"
 
 
 class Sum(OverAll):

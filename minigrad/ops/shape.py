@@ -36,6 +36,7 @@ class Reshape(View):
     lowering = "regroup"
     dimensions = "regrouped"
     arrays = True
+    node = "View"
     impl = lambda x, size: x.reshape(size, copy=False)
     dx = lambda g, shape: g.reshape(shape)
     batch = lambda x, size: (x, (x.shape[0], *size))
@@ -45,13 +46,23 @@ class Reshape(View):
         """Reshape the tangent, whose memory layout may differ from its primal's and not allow the view."""
         return reshape(tangents[0], primals[1])
 
-    @classmethod
-    def node_name(cls, node: Any) -> str:
-        """Return the unsqueeze or squeeze node if only dimensions of size 1 come or go, else the view node."""
-        before, after = node._edges[0]._shape, node._shape
-        if len(before) == len(after) or [n for n in before if n != 1] != [n for n in after if n != 1]:
-            return "ViewBackward0"
-        return "UnsqueezeBackward0" if len(before) < len(after) else "SqueezeBackward0"
+
+class Unsqueeze(Reshape):
+    """A dimension of size 1 added: a Reshape with another name in PyTorch's graph, like the next two."""
+
+    node = "Unsqueeze"
+
+
+class Squeeze(Reshape):
+    """All dimensions of size 1 removed."""
+
+    node = "Squeeze"
+
+
+class SqueezeDims(Reshape):
+    """Some dimensions of size 1 removed."""
+
+    name, node = "squeeze", "SqueezeBackward1"
 
 
 class Permute(View):
@@ -274,7 +285,7 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """Add a dimension of size 1 at position `dim`, as a view."""
     d = axis(dim, input.ndim + 1, "unsqueeze")
     sizes = input._sizes
-    return Reshape.apply(input, (*sizes[:d], 1, *sizes[d:]))
+    return Unsqueeze.apply(input, (*sizes[:d], 1, *sizes[d:]))
 
 
 @op("T(1, 3, 1)", "T(1, 3, 1), 0", "T(1, 3, 1), (0, -1)", "T(1, 3, 1), 1", "T()", "T(1, 0)")
@@ -285,7 +296,8 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     else:
         dims = dim if isinstance(dim, (tuple, list)) else (dim,)
         out = axes(input, dims, "squeeze") if len(dims) else ()
-    return Reshape.apply(input, tuple([n for d, n in enumerate(input._sizes) if n != 1 or d not in out]))
+    size = tuple([n for d, n in enumerate(input._sizes) if n != 1 or d not in out])
+    return (Squeeze if dim is None else SqueezeDims).apply(input, size)
 
 
 # ---------------------------------------------------------------------- the order of dimensions

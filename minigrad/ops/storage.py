@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -12,8 +13,11 @@ from ..arrays.memory import address
 from ..arrays.memory import storage as owner
 from ..arrays.meta import is_meta
 from ..core.tensor import Tensor
+from ..errors import error
 from . import transfer
 from .as_strided import memory_of
+
+emptied: dict[int, ref] = {}  # id of a memory whose storage was resized to 0 -> the memory
 
 
 class Storage:
@@ -34,11 +38,11 @@ class Storage:
 
     def nbytes(self) -> int:
         """Return the number of bytes."""
-        return self._array.nbytes
+        return 0 if id(owner(self._array)) in emptied else self._array.nbytes
 
     def size(self) -> int:
         """Return the number of elements."""
-        return self._array.size
+        return 0 if id(owner(self._array)) in emptied else self._array.size
 
     __len__ = size
 
@@ -54,6 +58,23 @@ class Storage:
     def cuda(self, device: Any = None) -> Storage:
         """Return the same elements in GPU memory: itself, if they are there."""
         return self if on_device(self._array) else Storage(transfer.upload(self._array))
+
+    def resize_(self, size: int) -> Storage:
+        """Set the number of elements to 0, or back to those of the memory, and return the storage.
+
+        The contents are undefined after that, and the memory stays as long as a tensor uses it: PyTorch frees it.
+        Raises RuntimeError for another size.
+        """
+        if size not in (0, self._array.size):
+            what = f"a storage of {self._array.size} elements cannot be resized to {size}: tensors use its memory"
+            raise error(RuntimeError, "resize_", what, "resize it to 0 and back, or make a new tensor")
+        memory = owner(self._array)
+        if size:
+            emptied.pop(id(memory), None)
+        else:
+            key = id(memory)
+            emptied[key] = ref(memory, lambda _: emptied.pop(key, None))
+        return self
 
     def tolist(self) -> list:
         """Return the elements as Python numbers."""

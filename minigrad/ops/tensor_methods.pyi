@@ -12,7 +12,7 @@ from ..arrays.dtypes import dtype
 from ..core.tensor import Tensor
 from ..ops.generator import Generator
 from ..ops.storage import Storage
-from ..return_types import QR, Binary, Extremes, Selected, SignAndLog, SVDWithV
+from ..return_types import QR, Binary, Extremes, Selected, SignAndLog, SVDWithV, TriangularSolution
 
 class Operations:
     """The methods and operators of Tensor that minigrad attaches when it is imported."""
@@ -1269,6 +1269,10 @@ class Operations:
         """Swap two dimensions, as a view."""
     def transpose_(self, dim0: _int, dim1: _int) -> Tensor:
         """In-place form of transpose: change the tensor's shape."""
+    def triangular_solve(
+        self, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False
+    ) -> TriangularSolution:
+        """Return (X, a copy of A) with A X = input, or A^T X = input with `transpose`, for triangular A; see solve_triangular."""
     def tril(self, diagonal: _int = 0) -> Tensor:
         """Return the lower triangles of matrices: zeros above diagonal number `diagonal`."""
     def tril_(self, diagonal: _int = 0) -> Tensor:

@@ -15,7 +15,7 @@ from ..arrays import dtypes
 from ..arrays.devices import Size, layout, strided
 from ..arrays.memory import address, begin, is_pinned, storage
 from ..arrays.meta import is_meta
-from ..core.frames import EAGER, current
+from ..core.frames import current
 from ..core.graph import Leaf, Node
 from ..core.inplace import layout_of_example
 from ..core.saved import INFERENCE, Version, plain_tensor, version
@@ -174,10 +174,9 @@ class Methods(Conversions, TensorMethods, Operations):
     def data(self, other: Tensor) -> None:
         if not isinstance(other, Tensor) or other._np_dtype not in dtypes.FLOATS and self.requires_grad:
             raise services.problem("data is a tensor, and floating-point if it requires grad", t=self, other=other)
-        if type(other) is Box or other._a is not self._a:
-            events.changes("replaces the memory of a tensor (.data =), which outlives the call", self)
-        elif current().layer is not EAGER:  # p.data -= ...: the layer has handled it as a write
+        if type(other) is not Box and other._a is self._a:  # x.data *= ...: the write to x.data has been handled
             return
+        events.changes("replaces the memory of a tensor (.data =), which outlives the call", self)
         events.replaces()
         now, self._ver = version(self), Version()  # nodes that saved this tensor notice; the old memory is unchanged
         self._ver.n = now

@@ -14,6 +14,7 @@ from minigrad.autograd.function import (
     NestedIOFunction,
     traceable,
 )
+from minigrad.diagnose import captured_tensors
 from tests.layers.functions import Cube
 
 
@@ -303,3 +304,39 @@ def test_a_first_derivative_is_not_warned_of(way, recwarn):
     }
     run[way]()
     assert not [w for w in recwarn if "without history" in str(w.message)]
+
+
+def squares_of(c=None):
+    """Return a Function class that the same lines make at each call."""
+
+    class Squares(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x if c is None else x * c
+
+        @staticmethod
+        def backward(ctx, grad):
+            return 2 * grad * ctx.saved_tensors[0]
+
+    return Squares
+
+
+def test_a_class_that_is_made_again_is_not_checked_again(monkeypatch):
+    x, guards = torch.ones(2, requires_grad=True), []
+    init = captured_tensors.CaptureGuard.__init__
+    monkeypatch.setattr(
+        captured_tensors.CaptureGuard, "__init__", lambda self, *a: guards.append(a[0]) or init(self, *a)
+    )
+    captured_tensors.checked.clear()
+    for _ in range(3):
+        squares_of().apply(x).sum().backward()
+    assert len(guards) == 1 and x.grad.tolist() == [6.0, 6.0]
+
+
+def test_a_class_that_is_made_again_around_a_tracked_tensor_is_checked_again():
+    x = torch.ones(2, requires_grad=True)
+    squares_of(torch.ones(2)).apply(x)
+    for _ in range(2):
+        with pytest.warns(torch.MinigradWarning, match="is not one of its inputs: its gradient is lost"):
+            squares_of(torch.ones(2, requires_grad=True)).apply(x)

@@ -193,22 +193,28 @@ def test_a_library_called_torch_that_is_loaded_comes_back(folder):
 @pytest.mark.parametrize(
     ("text", "kind", "says"),
     [
-        ("import torch.fft", ModuleNotFoundError, "complex numbers"),
-        ("from torch import sparse_coo_tensor", ImportError, "sparse tensors"),
-        ("from torch.distributed.fsdp import FullyShardedDataParallel", ImportError, "distributed.nn.functional"),
-        ("from torch.distributed.optim import ZeroRedundancyOptimizer", ImportError, "DistributedDataParallel"),
-        ("import torch.distributed.checkpoint as dcp", ImportError, "torch.save"),
-        ("from torch.distributed.algorithms.join import Join", ImportError, "DistributedSampler"),
-        ("from torch.distributed import new_subgroups", ImportError, "distributed.new_group"),
-        ("from torch.distributed import send_object_list", ImportError, "broadcast_object_list"),
+        ("import torch.fft\ntorch.fft.rfft(1)", NotImplementedError, "complex numbers"),
+        ("from torch import sparse_coo_tensor\nsparse_coo_tensor()", NotImplementedError, "sparse tensors"),
+        ("from torch.distributed.fsdp import FSDP\nFSDP(1)", NotImplementedError, "distributed.nn.functional"),
+        ("from torch.distributed.optim import Zero\nZero()", NotImplementedError, "DistributedDataParallel"),
+        ("import torch.distributed.checkpoint as d\nd.save()", NotImplementedError, "torch.save"),
+        ("from torch.distributed.algorithms.join import Join\nJoin()", NotImplementedError, "DistributedSampler"),
+        ("from torch.distributed import new_subgroups as n\nn()", NotImplementedError, "distributed.new_group"),
+        ("from torch.distributed import send_object_list as s\ns()", NotImplementedError, "broadcast_object_list"),
         ("import torch; torch.complex64", AttributeError, "complex numbers"),
         ("import torch; torch.nn.utils.prune.identity", AttributeError, "multiply the weight by a mask"),
         ("from torch.nn import Linaer", ImportError, "torch.nn.Linear"),
         ("import torch; torch.relux", AttributeError, "torch.relu"),
         ("import torchvision; torchvision.models.resnet18()", ModuleNotFoundError, "write the network"),
         ("from torchvision import transforms as T; T.RandomErasing()", ModuleNotFoundError, "use Pillow"),
-        ("import torchaudio\nclass Sound(torchaudio.datasets.YESNO): pass", ModuleNotFoundError, "scipy.io.wavfile"),
-        ("from torch.utils.tensorboard import SummaryWriter", ImportError, "Matplotlib"),
+        (
+            "import torchaudio\nclass Sound(torchaudio.datasets.YESNO): pass\nSound()",
+            ModuleNotFoundError,
+            "scipy.io.wavfile",
+        ),
+        ("from torch.utils.tensorboard import SummaryWriter\nSummaryWriter()", NotImplementedError, "Matplotlib"),
+        ("from torch.fx import Tracer\nclass T(Tracer): pass\nT()", NotImplementedError, "minigrad.record"),
+        ("from torch._C import Value\nfor v in Value: pass", NotImplementedError, "docs/howto/port.md"),
         ("import torch; torch.sigmoidal_thing_of_no_name", AttributeError, "docs/howto/port.md"),
     ],
 )
@@ -222,6 +228,71 @@ def test_a_name_that_is_not_there_says_what_to_write_instead(text, kind, says):
         or "needs PyTorch itself" in str(raised.value)
     )
     assert f"at {__file__}:{1 + text.count(chr(10))}" in str(raised.value)
+
+
+NAMED = """
+import torch
+from typing import List, Optional
+from torch._C import Value
+from torch.fx import GraphModule, Node
+from torch.nn import Module, SyncBatchNorm
+from torch.serialization import MAP_LOCATION
+import torch.fx.experimental.proxy_tensor as proxies
+
+class Traced(Module, GraphModule): ...
+
+def f(a: Optional[Node], b: List[Value], c: "int | Node" = None, d: MAP_LOCATION = None) -> torch.fx.Graph | int: ...
+
+x = torch.ones(2)
+answers = [
+    isinstance(x, GraphModule), isinstance(x, (Node, torch.Tensor)), issubclass(Module, SyncBatchNorm),
+    isinstance(x, torch.Future), isinstance(x, (torch.Tensor, torch.nn.SyncBatchNorm)), x.dtype == torch.complex64,
+    x.layout in (torch.sparse_coo, torch.strided),
+]
+"""
+
+
+def test_a_name_that_minigrad_lacks_may_be_imported_compared_and_derived_from(folder):
+    (folder / "their_names.py").write_text(NAMED)
+    with minigrad.as_torch() as torch:
+        names = vars(importlib.import_module("their_names"))
+        assert names["answers"] == [False, True, False, False, True, False, True]
+        assert repr(names["Node"]) == "<torch.fx.Node, which minigrad has no graphs of a program to rewrite or export>"
+        assert "torch.fx" in sys.modules and not hasattr(torch, "complex64")
+    assert not any(name.startswith("torch.fx") for name in sys.modules if "minigrad" in repr(sys.modules[name]))
+    with minigrad.as_torch() as torch:
+        assert not hasattr(torch, "fx") and not hasattr(torch._C, "Value")
+
+
+def test_a_misspelt_name_that_is_compared_with_raises():
+    x = minigrad.ones(2)
+    with minigrad.as_torch() as torch:
+        with pytest.raises(AttributeError, match=r"use torch\.float32"):
+            assert x.dtype == torch.flaot32
+        with pytest.raises(AttributeError, match=r"minigrad has no no_such_type"):
+            assert isinstance(x, torch.no_such_type)
+
+
+def test_an_import_in_a_try_fails_so_that_the_programs_alternative_runs(folder):
+    (folder / "their_choices.py").write_text(
+        """
+try:
+    from torch.fx import wrap
+except ImportError:
+    wrap = None
+try:
+    import torch.utils.tensorboard as board
+except (ModuleNotFoundError, OSError):
+    board = None
+try:
+    from torch.nn import SyncBatchNorm
+except KeyError:
+    SyncBatchNorm = None
+"""
+    )
+    with minigrad.as_torch():
+        names = vars(importlib.import_module("their_choices"))
+    assert names["wrap"] is names["board"] is None is not names["SyncBatchNorm"]
 
 
 def test_packages_that_need_pytorch_can_be_imported_and_named():
@@ -247,7 +318,7 @@ def test_the_same_holds_without_as_torch():
 def test_programs_may_ask_whether_a_name_is_there():
     with minigrad.as_torch() as torch:
         assert not hasattr(torch, "fft") and hasattr(torch, "nn") and not hasattr(torch.nn, "SyncBatchNorm")
-        assert getattr(torch, "sparse", None) is None
+        assert getattr(torch, "sparse_coo_tensor", None) is None
 
 
 @pytest.mark.parametrize("name", sorted(ROWS))

@@ -24,7 +24,7 @@ def test_a_misspelt_name_leads_to_the_right_one(name, says):
     assert replacement(name)[1] == says
 
 
-@pytest.mark.parametrize("name", "Tensor.set_ Tensor.imul_ cuda.DoubleTensor int4 explane silent kernel layer "
+@pytest.mark.parametrize("name", "Tensor.set_ Tensor.imul_ cuda.DoubleStorage int4 explane silent kernel layer "
                                  "autograd.graph.contextlib fork FatalError backends.cpu".split())  # fmt: skip
 def test_a_name_that_resembles_none_of_pytorchs_gets_no_other_name(name):
     assert (
@@ -44,9 +44,9 @@ def test_an_import_of_a_module_is_none_of_its_names(name):
     assert "Tensor" not in names_in(name)
 
 
-def test_types_of_tensors_on_a_gpu_say_how_to_make_such_a_tensor():
+def test_types_of_storages_on_a_gpu_say_how_to_make_one():
     with minigrad.as_torch() as torch, pytest.raises(AttributeError, match="dtype=torch.float32, device='cuda'"):
-        torch.cuda.FloatTensor  # noqa: B018
+        torch.cuda.FloatStorage  # noqa: B018
 
 
 def test_the_parts_of_minigrad_are_not_modules_of_pytorch():
@@ -57,7 +57,7 @@ def test_the_parts_of_minigrad_are_not_modules_of_pytorch():
 
 
 def test_no_name_of_the_table_is_there():
-    for name in ("cuda.FloatTensor", "Tensor.set_", "linalg.ldl_factor"):
+    for name in ("cuda.FloatStorage", "Tensor.set_", "linalg.ldl_factor"):
         assert row_of(name) is not None and name.rpartition(".")[2] not in names_in(name.rpartition(".")[0])
 
 

@@ -19,3 +19,13 @@ def test_unsaved_tensors_are_no_attributes_of_a_node():
     with pytest.raises(AttributeError, match="_saved_self"):
         y.grad_fn._saved_self  # noqa: B018
     assert not hasattr(y.grad_fn, "_saved_result")
+
+
+def test_a_node_lists_the_saved_tensors_that_it_has():
+    x = torch.ones(3, requires_grad=True)
+    for y, names in ((x * x, ["other", "self"]), (x.exp(), ["result"]), (x.sum(), [])):
+        listed = [name for name in dir(y.grad_fn) if name.startswith("_saved_")]
+        assert listed == [f"_saved_{name}" for name in names]
+        assert all(getattr(y.grad_fn, name).shape == x.shape for name in listed)
+    y.backward()
+    assert not [name for name in dir(y.grad_fn) if name.startswith("_saved_")]

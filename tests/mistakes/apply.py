@@ -98,7 +98,7 @@ def forward_called_beside_setup_context():
     # +     Clip.forward(x)
 
 
-@mistake("Square", "instance", remedy="Square.apply(...)")
+@mistake("Square", "instance", remedy="Square.apply(...)", says="function-instance")
 def class_called():
     """The class is called like a function.
 
@@ -149,7 +149,7 @@ def instance_called_corrected():
     return Scale.apply(torch.tensor([1.0, 2.0]), 2.0)
 
 
-@mistake("Scale", "static", remedy="Scale.apply(...)")
+@mistake("Scale", "static", remedy="Scale.apply(...)", says="function-instance")
 def init_calls_super():
     """A Function gets an `__init__` that calls `super().__init__()`.
 

@@ -306,3 +306,15 @@ def class_decorated_corrected():
             return x * 2
 
     Evaluator().run(torch.ones(2, requires_grad=True))
+
+
+@mistake("Variable", "volatile", remedy="no_grad", says="volatile")
+def volatile_variable():
+    """An old program evaluates with `Variable(x, volatile=True)`.
+
+    The flag has no effect: operations are recorded. `no_grad` records nothing.
+    """
+    net, x = torch.nn.Linear(2, 1), torch.ones(3, 2)
+    return net(torch.autograd.Variable(x, volatile=True))  # - <-
+    # + with torch.no_grad():
+    # +     return net(x)

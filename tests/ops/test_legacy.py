@@ -38,6 +38,13 @@ def test_they_are_types_of_tensors():
     assert x.type("torch.DoubleTensor").dtype == minigrad.float64
 
 
+def test_types_of_tensors_on_a_gpu_are_others():
+    with minigrad.as_torch() as torch:
+        kind = torch.cuda.FloatTensor
+        assert repr(kind) == "<class 'torch.cuda.FloatTensor'>" and not isinstance(torch.ones(2), kind)
+        assert (kind if torch.cuda.is_available() else torch.FloatTensor)([1.0]).tolist() == [1.0]
+
+
 def test_powers_and_polygammas_are_written_in_place():
     x = minigrad.tensor([2.0, 3.0], dtype=minigrad.float64)
     assert x.float_power_(2) is x and x.tolist() == [4, 9]

@@ -335,6 +335,11 @@ class Linear(Primitive):
 class ViewScatter(Primitive):
     """History only: a tensor after a write through one of its views, whose region is replaced."""
 
+    @classmethod
+    def node_class_name(cls) -> str:
+        """Return PyTorch's name of the node class."""
+        return "CopySlices"
+
     names, reads, formulas = ("base", "view", "region", "order"), {0: (), 1: ()}, {}
 
     @classmethod

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from ...core.graph import FullNode, Node
-from ...core.saved import Freed, Saved, unpack
-from ...core.tensor import Tensor
-from ..node_names import numbers_among
+from ...core.saved import Freed, Saved
+from ..node_names import attributes, numbers_among, saved_as, under_its_name
 
 
 class ShapeOf(tuple):
@@ -17,25 +16,13 @@ class PrimitiveNode(Node):
 
     __slots__ = ()
 
-    _saved_self = property(lambda node: node._saved_as("_saved_self"), doc="The first operand, if backward needs it.")
-    _saved_other = property(
-        lambda node: node._saved_as("_saved_other"), doc="The second operand, if backward needs it."
-    )
-    _saved_result = property(lambda node: node._saved_as("_saved_result"), doc="The result, if backward needs it.")
+    _saved_self, _saved_other, _saved_result = map(saved_as, ("_saved_self", "_saved_other", "_saved_result"))
+    _shown, __dir__ = under_its_name, attributes
 
     def tensor_inputs(self) -> list:
         """Return the positions of the operands, except numbers for which PyTorch has another node."""
         numbers = numbers_among(self)
         return [i for i in super().tensor_inputs() if i not in numbers]
-
-    def _saved_as(self, name: str) -> Tensor:
-        """Return the saved tensor of this name, or raise AttributeError."""
-        formulas = sorted(self._fn.formulas)
-        places = {**dict(zip(("_saved_self", "_saved_other"), formulas)), "_saved_result": len(self._edges)}
-        value = self._alive()[places[name]] if formulas and name in places else None
-        if type(value) is not Saved:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-        return unpack(value, self)
 
 
 class FullPrimitiveNode(PrimitiveNode, FullNode):

@@ -39,6 +39,11 @@ class Affine(Primitive):
         return out
 
     @classmethod
+    def node_name(cls, node: Any) -> str:
+        """Return the view node if the examples are no matrix: PyTorch reshapes them."""
+        return type(node).__name__ if len(node._shape) == 2 else "ViewBackward0"
+
+    @classmethod
     def partial_text(cls, i: int) -> str:
         """Return the formulas in the form they have for a matrix of examples."""
         return ("g @ weight", "g.mT @ x", "g")[i]

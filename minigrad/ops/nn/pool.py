@@ -20,6 +20,7 @@ from .pool_operations import AvgPool, MaxPool, Sliding, elements_per_window
     "T(2, 9), 3, 2, 1",
     "T(1, 2, 8), 2, 3, 0, 2, True",
     "T(2, 2, 7), 3, 2, 1, return_indices=True",
+    node="SqueezeBackward1",
 )
 def max_pool1d(
     input: Tensor,
@@ -83,7 +84,7 @@ def max_pool3d(
     return max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-@functional("T(2, 3, 8), 2", "T(2, 9), 3, 2, 1", "T(2, 2, 8), 3, 2, 1, True, False")
+@functional("T(2, 3, 8), 2", "T(2, 9), 3, 2, 1", "T(2, 2, 8), 3, 2, 1, True, False", node="SqueezeBackward1")
 def avg_pool1d(
     input: Tensor,
     kernel_size: Any,

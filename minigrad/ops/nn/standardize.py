@@ -129,6 +129,7 @@ class DivideByRMS(Rows):
     """x / sqrt(mean(x * x) + eps) over dimensions, and the factor 1 / sqrt(...)."""
 
     n_internal = 1
+    node = "Mul"
     layout, gives = row_major, (row_kernels.ALL, row_kernels.LINE)
 
     @staticmethod

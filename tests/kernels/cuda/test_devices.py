@@ -155,3 +155,14 @@ def test_the_device_meta_does_not_touch_a_gpu():
             operation(here, there)
     with pytest.raises(NotImplementedError, match="no data!"):
         there.cuda()
+
+
+def test_types_of_tensors_name_the_device():
+    with torch.as_torch() as ours:
+        x = ours.cuda.DoubleTensor([1.0, 2.0])
+        assert x.is_cuda and x.dtype is torch.float64 and x.type() == "torch.cuda.DoubleTensor"
+        assert isinstance(x, ours.cuda.DoubleTensor) and not isinstance(x, ours.DoubleTensor)
+        for back in (x.type(ours.FloatTensor), x.type("torch.FloatTensor")):
+            assert back.is_cpu and back.dtype is torch.float32
+        there = back.type(ours.cuda.HalfTensor), back.type("torch.cuda.HalfTensor"), x.type(torch.float16)
+        assert all(t.is_cuda and t.dtype is torch.float16 and t.tolist() == [1.0, 2.0] for t in there)

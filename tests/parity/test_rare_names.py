@@ -1,0 +1,338 @@
+"""Rare names of PyTorch, which older programs and libraries use, beside the originals."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import minigrad  # noqa: E402
+
+pytestmark = pytest.mark.parity
+BOTH = (torch, minigrad)
+
+
+def described(f):
+    """Return a call's result as plain numbers, or the kind of its error."""
+    try:
+        return plain(f())
+    except Exception as e:
+        return next(kind.__name__ for kind in (KeyError, TypeError, ValueError, RuntimeError) if isinstance(e, kind))
+
+
+def plain(value):
+    """Return nested lists of rounded numbers for tensors, also in tuples and lists."""
+    if isinstance(value, (tuple, list)):
+        return [plain(v) for v in value]
+    if not hasattr(value, "tolist"):
+        return value
+    return [round(v, 5) for v in value.detach().flatten().tolist()], tuple(value.shape), bool(value.requires_grad)
+
+
+# ---------------------------------------------------------------------- tensors
+VARIABLES = """V(x) | V(x, True) | V(x, requires_grad=True) | V(data=x) | V(y).is_leaf | V(y, requires_grad=True).is_leaf
+V(y) is y | V(y).grad_fn is None | V(i) | V(i, requires_grad=True) | V(3) | V([1.0]) | V() | V(None) | isinstance(y, V)
+isinstance(x, V) | isinstance(3, V) | V(x).data_ptr() == x.data_ptr() | V(nn.Parameter(x)) | V(x).add_(1)"""
+
+
+@pytest.mark.parametrize("expression", VARIABLES.replace("\n", " | ").split(" | "))
+def test_a_variable_is_torchs(expression):
+    seen = []
+    for lib in BOTH:
+        x, i = lib.tensor([1.0, 2.0]), lib.tensor([1, 2])
+        y = 2 * lib.tensor([1.0, 2.0], requires_grad=True)
+        names = {"V": lib.autograd.Variable, "nn": lib.nn, "x": x, "y": y, "i": i}
+        seen.append(described(lambda names=names: eval(expression, names)))
+    assert seen[1] == seen[0]
+
+
+@pytest.mark.filterwarnings("ignore:(?s).*data-write:minigrad.MinigradWarning")
+@pytest.mark.parametrize(
+    "use", ["F.linear(x, w)", "x * w", "x @ w", "F.conv1d(x[:, None], w[:, None])", "Own.apply(x, w)"]
+)
+def test_a_weight_may_be_masked_through_data_between_two_uses(use):
+    seen = []
+    for lib in BOTH:
+
+        class Own(lib.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, w):
+                ctx.save_for_backward(x, w)
+                return x * w
+
+            @staticmethod
+            def backward(ctx, grad):
+                x, w = ctx.saved_tensors
+                return grad * w, grad * x
+
+        x, w = lib.ones(2, 2, requires_grad=True), lib.nn.Parameter(lib.full((2, 2), 0.5))
+        names = {"F": lib.nn.functional, "Own": Own, "x": x, "w": w}
+        first = eval(use, names)
+        w.data *= lib.tensor([1.0, 0.0])
+        (first.sum() + eval(use, names).sum()).backward()
+        seen.append(plain([x.grad, w.grad]))
+    assert seen[1] == seen[0]
+
+
+@pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
+def test_a_storage_that_is_resized_to_0_and_back_has_torchs_sizes():
+    seen = []
+    for lib in BOTH:
+        x = lib.ones(2, 3)
+        typed, raw = x.storage(), x.view(6).untyped_storage()
+        sizes = [typed.size(), raw.nbytes()]
+        raw.resize_(0)
+        sizes += [typed.size(), raw.nbytes(), x.untyped_storage().size()]
+        raw.resize_(24)
+        seen.append([*sizes, typed.size(), raw.nbytes(), x.shape == (2, 3)])
+    assert seen[1] == seen[0]
+
+
+def test_a_storage_is_not_resized_to_another_size():
+    with pytest.raises(
+        RuntimeError, match=r"(?s)storage of 3 elements cannot be resized to 5.*resize it to 0 and back"
+    ):
+        minigrad.ones(3).storage().resize_(5)
+
+
+@pytest.mark.filterwarnings("ignore:Sparse invariant checks")
+def test_a_sparse_tensor_of_old_programs_becomes_dense():
+    seen = []
+    for lib in BOTH:
+        indices, values = lib.tensor([[0, 1, 0], [2, 0, 2]]), lib.tensor([3.0, 4.0, 5.0], requires_grad=True)
+        with minigrad.as_torch() as ours:  # PyTorch's FloatTensor has no gradient
+            make = torch.sparse_coo_tensor if lib is torch else ours.sparse.FloatTensor
+        dense = make(indices, values, lib.Size([2, 3])).to_dense()
+        (dense * dense).sum().backward()
+        seen.append(plain([dense, values.grad]))
+    assert seen[1] == seen[0]
+
+
+# ---------------------------------------------------------------------- layers
+def adaptive(lib, **options):
+    """Return an adaptive softmax with the same weights in both libraries, and examples of each cluster."""
+    model = lib.nn.AdaptiveLogSoftmaxWithLoss(8, 20, [4, 10], div_value=2.0, **options)
+    for p in model.parameters():
+        with lib.no_grad():
+            p.copy_(lib.arange(float(p.numel())).reshape(p.shape).sin())
+    x = lib.arange(40.0).reshape(5, 8).cos().requires_grad_()
+    return model, x, lib.tensor([0, 3, 5, 19, 11])
+
+
+@pytest.mark.parametrize("options", [{}, {"head_bias": True}])
+def test_an_adaptive_softmax_computes_torchs_numbers(options):
+    seen = []
+    for lib in BOTH:
+        model, x, y = adaptive(lib, **options)
+        output, loss = model(x, y)
+        loss.backward()
+        single = model(x[1], y[1])
+        seen.append([(name, tuple(p.shape)) for name, p in model.named_parameters()])
+        results = (
+            output,
+            loss,
+            x.grad,
+            *[p.grad for p in model.parameters()],
+            *single,
+            model.log_prob(x),
+            model.predict(x),
+        )
+        seen.append([tuple(t.shape) for t in results])
+        seen.append([v for t in results for v in t.flatten().tolist()])
+    assert seen[3:5] == seen[:2] and seen[5] == pytest.approx(seen[2], rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.parametrize("cutoffs", [[], [4, 4], [10, 4], [0, 4], [4, 20], [2.5]])
+def test_an_adaptive_softmax_refuses_torchs_cutoffs(cutoffs):
+    for lib in BOTH:
+        with pytest.raises(ValueError, match="cutoffs should be a sequence"):
+            lib.nn.AdaptiveLogSoftmaxWithLoss(8, 20, cutoffs)
+
+
+@pytest.mark.parametrize("target", [[20], [-1], [[1]], [1, 2], 0])
+def test_an_adaptive_softmax_refuses_torchs_targets(target):
+    for lib in BOTH:
+        with pytest.raises(RuntimeError):
+            adaptive(lib)[0](lib.ones(1, 8), lib.tensor(target))
+
+
+@pytest.mark.parametrize(
+    "shape, groups", [((2, 2, 3), 1), ((4, 2, 3, 2), 2), ((3, 5, 1, 2, 3), 1), ((2, 2), 1), ((3, 2, 2), 2)]
+)
+def test_a_dirac_weight_is_torchs(shape, groups):
+    theirs, ours = (described(lambda lib=lib: lib.nn.init.dirac_(lib.ones(shape), groups)) for lib in BOTH)
+    assert ours == theirs
+
+
+def test_batch_norms_lose_their_running_statistics_as_in_torch():
+    for lib in BOTH:
+        net = lib.nn.Sequential(
+            lib.nn.BatchNorm1d(2), lib.nn.Sequential(lib.nn.BatchNorm2d(2)), lib.nn.InstanceNorm1d(2)
+        )
+        assert lib.func.replace_all_batch_norm_modules_(net) is net
+        norms = net[0], net[1][0]
+        assert not any(norm.track_running_stats or norm.running_var is not None for norm in norms)
+        assert not net.state_dict().keys() & {"0.running_mean", "1.0.num_batches_tracked"}
+        grads = lib.func.vmap(lambda x, net=net: net[0](x))(lib.ones(3, 4, 2))
+        assert grads.shape == (3, 4, 2)
+
+
+def test_a_norm_of_ones_own_checks_its_input_as_torchs():
+    for lib in BOTH:
+        for norm, bad in (
+            (lib.nn.BatchNorm1d(2), (2,)),
+            (lib.nn.BatchNorm2d(2), (2, 2)),
+            (lib.nn.InstanceNorm3d(2), (2, 2)),
+        ):
+            with pytest.raises(ValueError, match=r"expected .*D"):
+                norm._check_input_dim(lib.ones(bad))
+
+
+# ---------------------------------------------------------------------- modules
+def test_hooks_of_all_modules_are_called_in_torchs_order():
+    seen = []
+    for lib in BOTH:
+        names = minigrad.as_torch() if lib is minigrad else None
+        module = names.torch.nn.modules.module if names else torch.nn.modules.module
+        calls = []
+        note = lambda what, calls=calls: lambda m, *args: calls.append((what, type(m).__name__, len(args)))
+        net = lib.nn.Sequential(lib.nn.Linear(2, 2), lib.nn.ReLU())
+        kinds = ("forward_pre_hook", "forward_hook", "full_backward_pre_hook", "full_backward_hook")
+        for kind in kinds:
+            getattr(net[0], f"register_{kind}")(note(f"own {kind}"))
+        handles = [getattr(module, f"register_module_{kind}")(note(kind)) for kind in kinds]
+        net(lib.ones(1, 2, requires_grad=True)).sum().backward()
+        calls.append("removed")
+        for handle in handles:
+            handle.remove()
+        net(lib.ones(1, 2, requires_grad=True)).sum().backward()
+        seen.append(calls)
+        if names:
+            names.close()
+    assert seen[1] == seen[0] and len(seen[0]) > 12
+
+
+def test_a_module_lists_its_hooks_as_torchs():
+    seen = []
+    for lib in BOTH:
+        layer, calls = lib.nn.Linear(1, 1), []
+        names = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
+        counts = [len(getattr(layer, name)) for name in names]
+        layer.register_forward_hook(lambda *args, calls=calls: calls.append("called"))
+        layer.register_full_backward_hook(lambda *args: None)
+        counts += [len(getattr(layer, name)) for name in names]
+        layer(lib.ones(1, 1))
+        layer._forward_hooks.clear()
+        layer(lib.ones(1, 1))
+        layer._forward_hooks = type(layer._forward_hooks)()
+        layer._forward_hooks[7] = lambda *args, calls=calls: calls.append("put in")
+        layer(lib.ones(1, 1))
+        seen.append([counts, calls])
+    assert seen[1] == seen[0]
+
+
+@pytest.mark.parametrize("what", ["raise AttributeError(7)", "return 7"])
+def test_a_buffer_may_have_the_name_of_a_property_without_a_value(what):
+    seen = []
+    for lib in BOTH:
+        body = {"__module__": __name__}
+        exec(f"def mean(self): {what}", body)
+        kind = type("Net", (lib.nn.Module,), {"mean": property(body["mean"])})
+        net = kind()
+        seen.append(
+            [described(lambda net=net, lib=lib: net.register_buffer("mean", lib.ones(1))), list(net.state_dict())]
+        )
+    assert seen[1] == seen[0]
+
+
+# ---------------------------------------------------------------------- Functions
+@pytest.mark.filterwarnings("ignore")
+def test_an_instance_of_a_function_applies_it_and_cannot_be_called():
+    for lib in BOTH:
+
+        class Double(lib.autograd.Function):
+            def __init__(self, *args, **kwargs):
+                super().__init__(*args, **kwargs)
+
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return 2 * x
+
+            @staticmethod
+            def backward(ctx, grad):
+                (x,) = ctx.saved_variables
+                return 2 * grad + 0 * x
+
+        x = lib.ones(2, requires_grad=True)
+        double = Double(3, name="four")
+        double.apply(x).sum().backward()
+        assert x.grad.tolist() == [2.0, 2.0]
+        with pytest.raises(RuntimeError, match="static"):
+            double(x)
+
+
+def test_an_instance_of_a_function_is_reported():
+    class Double(minigrad.autograd.Function):
+        pass
+
+    with pytest.warns(minigrad.MinigradWarning, match=r"(?s)Double: a Function's methods are static.*Double.apply"):
+        Double()
+
+
+# ---------------------------------------------------------------------- other names
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "torch.testing.assert_allclose(torch.ones(2), torch.ones(2, dtype=torch.float64))",
+        "torch._assert(True, '') is torch._check(True) is None",
+        "torch._check(1 > 2, lambda: 'two')",
+        "torch.nn.init._calculate_fan_in_and_fan_out(torch.ones(2, 3, 4))",
+        "torch.autograd._is_checkpoint_valid()",
+        "issubclass(torch.optim.lr_scheduler._LRScheduler, torch.optim.lr_scheduler.LRScheduler)",
+        "torch.triangular_solve(torch.ones(2, 1), torch.tensor([[2.0, 1.0], [0.0, 4.0]]), transpose=True)",
+        "torch.gradient(torch.arange(12.0).reshape(3, 4), spacing=(torch.tensor([0.0, 1, 3]), torch.tensor([0.0, 2, 3, 5])))",
+        "torch.gradient(torch.tensor([4.0, 1, 1, 16]), spacing=(torch.tensor([-2.0, -1, 1, 4]),), edge_order=2)",
+        "torch.gradient(torch.arange(3) ** 2)",
+        "torch.gradient(torch.ones(1))",
+        "torch.gradient(torch.ones(2), edge_order=2)",
+        "torch.gradient(torch.ones(3), edge_order=3)",
+        "torch.gradient(torch.ones(3, 3), spacing=[1.0, 2.0, 3.0])",
+        "torch.gradient(torch.ones(3, 3), dim=(0, 0))",
+        "torch.linalg.householder_product(torch.ones(2, 3), torch.ones(2))",
+        "torch.linalg.householder_product(torch.ones(3, 2), torch.ones(3))",
+        "torch.linalg.householder_product(torch.ones(2, 3, 2), torch.ones(3, 2))",
+        "torch.linalg.householder_product(torch.ones(3), torch.ones(3))",
+    ],
+)
+def test_an_old_name_is_torchs(expression):
+    theirs = described(lambda: eval(expression, {"torch": torch}))
+    with minigrad.as_torch() as ours:
+        assert described(lambda: eval(expression, {"torch": ours})) == theirs
+
+
+def test_what_a_gradient_on_a_grid_needs_is_said():
+    with pytest.raises(RuntimeError, match=r"(?s)at least edge_order\+1, but dimension 1 of shape \(3, 2\) has 2"):
+        minigrad.gradient(minigrad.ones(3, 2), edge_order=2)
+    with pytest.raises(RuntimeError, match=r"(?s)a spacing for each of 2 dimensions, but got a list of length 1"):
+        minigrad.gradient(minigrad.ones(3, 2), spacing=[1.0])
+    with pytest.raises(RuntimeError, match=r"only supports edge_order=1 and edge_order=2, got 3"):
+        minigrad.gradient(minigrad.ones(3, 2), edge_order=3)
+
+
+def test_what_a_householder_product_needs_is_said():
+    with pytest.raises(
+        RuntimeError, match=r"(?s)input of shape \(2, 3\) and tau of shape \(2,\) are not .* m >= n >= k"
+    ):
+        minigrad.linalg.householder_product(minigrad.ones(2, 3), minigrad.ones(2))
+
+
+def test_a_failed_check_says_its_message():
+    with minigrad.as_torch() as ours:
+        with pytest.raises(RuntimeError, match="_check: two is less"):
+            ours._check(False, lambda: "two is less")
+        with pytest.raises(AssertionError, match="two is less"):
+            ours._assert(False, "two is less")
+        with ours.autograd.set_multithreading_enabled(False):
+            pass
+        with pytest.raises(AttributeError, match=r"(?s)sparse tensors.*index_add"):
+            ours.sparse.FloatTensor(ours.tensor([[0], [0]]), ours.ones(1)).coalesce()
