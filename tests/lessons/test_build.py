@@ -28,8 +28,10 @@ def test_a_step_runs_and_judges_answers(one, tmp_path):
 
 
 def quick(program):
-    """Return a program in which an endless loop in an answer is stopped after a few seconds of computing."""
-    return f"from unittest import mock\nmock.patch('lessons.exercise.SECONDS', 4).start()\n{program}"
+    """Return a program in which an endless loop in an answer is stopped soon, unless Numba compiles in it."""
+    if "compiled(" in program:
+        return program
+    return f"from unittest import mock\nmock.patch('lessons.exercise.SECONDS', 1).start()\n{program}"
 
 
 MADE = """
