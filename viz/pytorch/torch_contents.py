@@ -45,7 +45,7 @@ def draws(word: str) -> bool:
     >>> draws("dropout"), draws("normal_"), draws("exp")
     (True, True, False)
     """
-    packet = getattr(torch.ops.aten, word, None)  # a method of Python's if the word is one, such as __ge__
+    packet: Any = getattr(torch.ops.aten, word, None)  # a method of Python's if the word is one, such as __ge__
     known = isinstance(packet, torch._ops.OpOverloadPacket)
     overloads = [getattr(packet, name) for name in packet.overloads()] if known else []
     return any(torch.Tag.nondeterministic_seeded in one.tags for one in overloads) or word == "gumbel_softmax"
