@@ -3,7 +3,7 @@
 import ast
 from pathlib import Path
 
-from . import SCRIPTS, Curve, difference, kept
+from . import SCRIPTS, Curve, courses, difference, kept
 
 PAGE = Path(__file__).parents[2] / "docs" / "programs.md"
 HEAD = """# PyTorch programs that run unchanged
@@ -24,12 +24,21 @@ names.
 | program | modelled on | lines, steps | loss, PyTorch | loss, minigrad | difference |
 | --- | --- | --: | --- | --- | --: |
 """
+COURSES = """
+## Public courses
+
+Which programs of public courses run, unchanged, as `minigrad run` runs them. A program counts if it ends, or still computes
+after {seconds} seconds of processor time on one thread; whether its numbers are PyTorch's is not compared here. The digits of
+scikit-learn stand for MNIST (`MINIGRAD_DATA=digits`). Notebooks run as scripts. To make the table, fetch the courses that
+`tests/programs/courses.toml` names with git, and run `python -m tests.programs.courses FOLDER`.
+"""
 
 
 def text() -> str:
     """Return the text of the page."""
     curves = kept()
-    return HEAD.format(count=len(SCRIPTS)) + "".join(row(name, **curves[name]) for name in SCRIPTS)
+    ours = HEAD.format(count=len(SCRIPTS)) + "".join(row(name, **curves[name]) for name in SCRIPTS)
+    return ours + COURSES.format(seconds=courses.SECONDS) + courses.table()
 
 
 def row(name: str, minigrad: Curve, torch: Curve) -> str:

@@ -1,0 +1,142 @@
+"""`python -m tests.programs.courses FOLDER`: which programs of public courses run, for docs/programs.md.
+
+courses.toml lists the courses; nothing of them is in the repository. Fetch those that you want into FOLDER (git clone), and
+name some to run only these. Each program that imports torch runs as `minigrad run` does, in a copy of its folder, on one
+thread, for at most `--seconds` of processor time. Notebooks run as scripts, without lines that begin with % or !. The
+results are kept in courses.json.
+"""
+
+import argparse
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+import jupytext
+
+LIST, KEPT = Path(__file__).with_name("courses.toml"), Path(__file__).with_name("courses.json")
+USES_TORCH = re.compile(r"^\s*(?:import|from) torch\b", re.MULTILINE)
+ONE_THREAD = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+ELSEWHERE = re.compile(
+    r"URLError|Connection|FileNotFound|NotADirectory|no such file|cannot download|not found in", re.IGNORECASE
+)
+LACKING = re.compile(r"No module named '(?!torch\b|minigrad\b)([\w.]+)'")
+SECONDS = 60
+ENDED, LIMIT = "runs to its end", "runs as far as the limit"  # both mean that it runs
+
+
+def courses() -> list[dict]:
+    """Return the entries of courses.toml."""
+    return tomllib.loads(LIST.read_text(encoding="utf-8"))["course"]
+
+
+def programs(course: dict, folder: Path) -> list[Path]:
+    """Return the programs of a course that import torch, if it was fetched."""
+    found = sorted({path for files in course["files"] for path in (folder / course["folder"]).glob(files)})
+    found = [path for path in found if path.name not in course.get("modules", ()) and path.stat().st_size]
+    return [path for path in found if USES_TORCH.search(script(path))]
+
+
+def script(path: Path) -> str:
+    """Return the text of a program; of a notebook, its code with the magic lines as comments."""
+    if path.suffix == ".ipynb":
+        return jupytext.writes(jupytext.read(path), "py:percent")
+    return path.read_text(encoding="utf-8")
+
+
+def outcome(path: Path, seconds: int) -> str:
+    """Run a program, and return what happened: it runs, needs something, or stops with an error."""
+    with tempfile.TemporaryDirectory() as place:
+        here = Path(place, "course", "chapter", path.parent.name)  # programs write to ../../data
+        shutil.copytree(path.parent, here, symlinks=True)
+        program = here / f"{path.stem.replace(' ', '_')}.py"
+        program.write_text(script(path), encoding="utf-8")
+        variables = {**os.environ, **ONE_THREAD, "MPLBACKEND": "Agg", "MINIGRAD_DATA": "digits"}
+        limit = lambda: resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+        words = [sys.executable, "-m", "viz.cli", "run", program.name]
+        streams = {"capture_output": True, "stdin": subprocess.DEVNULL}
+        try:
+            done = subprocess.run(words, cwd=here, env=variables, preexec_fn=limit, timeout=10 * seconds, **streams)
+        except subprocess.TimeoutExpired:
+            return LIMIT
+    if done.returncode in (0, -signal.SIGXCPU, -signal.SIGKILL):
+        return LIMIT if done.returncode else ENDED
+    return reason(done.stderr.decode(errors="replace"))
+
+
+def reason(text: str) -> str:
+    """Return why a program stopped, from its standard error.
+
+    >>> reason("Traceback ...\\nModuleNotFoundError: No module named 'gym'")
+    'needs the package gym'
+    >>> reason("urllib.error.URLError: <urlopen error>"), reason("a\\nValueError: too many values")
+    ('needs data', 'stops: ValueError: too many values')
+    """
+    lines = [line for line in text.splitlines() if re.match(r"[\w.]+(Error|Exception|Exit|Failure)\b", line)]
+    last = lines[-1] if lines else (text.strip().splitlines() or ["without a message"])[-1]
+    if lacking := LACKING.search(last):
+        return f"needs the package {lacking[1].partition('.')[0]}"
+    return "needs data" if ELSEWHERE.search(last) else f"stops: {last.removeprefix('minigrad.errors.')[:120]}"
+
+
+def table() -> str:
+    """Return the section about courses for docs/programs.md, from the results that are kept."""
+    kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
+    parts = []
+    for course in courses():
+        found = kept.get(course["name"])
+        if not found:
+            continue
+        parts.append(f"\n### [{course['name']}]({course['source']})\n\nCommit {found['commit']}.\n\n")
+        parts.append("| chapter | programs | run | need something else | stop |\n| --- | --: | --: | --- | --- |\n")
+        by_chapter: dict[str, list] = {}
+        for path, what in found["programs"].items():
+            by_chapter.setdefault(Path(path).parent.name, []).append((Path(path).name, what))
+        parts += [row(chapter, results) for chapter, results in by_chapter.items()]
+    return "".join(parts)
+
+
+def row(chapter: str, results: list[tuple[str, str]]) -> str:
+    """Return the row of a chapter."""
+    ran = sum(what in (ENDED, LIMIT) for _, what in results)
+    needs = Counter(what.removeprefix("needs ") for _, what in results if what.startswith("needs "))
+    stops = [f"`{name}`: {what.removeprefix('stops: ')}" for name, what in results if what.startswith("stops: ")]
+    cells = [chapter, len(results), ran, ", ".join(f"{what} ({n})" for what, n in needs.items()), "; ".join(stops)]
+    return f"| {' | '.join(str(cell).replace('|', '/') for cell in cells)} |\n"
+
+
+def commit(folder: Path) -> str:
+    """Return the abbreviated commit of a course's files."""
+    done = subprocess.run(["git", "-C", folder, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+    return done.stdout.strip() or "unknown"
+
+
+if __name__ == "__main__":
+    from . import page
+
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("courses", nargs="*", help="folders of courses; default: all that are there")
+    parser.add_argument("--seconds", type=int, default=SECONDS, help="of processor time for each program")
+    given = parser.parse_args()
+    kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
+    for course in courses():
+        paths = programs(course, given.folder)
+        if not paths or given.courses and course["folder"] not in given.courses:
+            continue
+        home = given.folder / course["folder"]
+        results = {}
+        for path in paths:
+            results[str(path.relative_to(home))] = what = outcome(path, given.seconds)
+            print(f"{path.relative_to(given.folder)}: {what}", flush=True)
+        kept[course["name"]] = {"commit": commit(home), "seconds": given.seconds, "programs": results}
+        KEPT.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+    page.PAGE.write_text(page.text())
