@@ -113,7 +113,7 @@ def write_apply(plan: Plan) -> str:
     tensors = plan.operands + plan.integers
     given = ", ".join(f"{k}._a" if k in tensors else k for k in plan.names)
     results = ["result"] if len(plan.outs) == 1 else [f"a{i}" for i in range(len(plan.outs))]
-    call = f"{', '.join(results)} = impl({given})" + laid_out(cls, results, f"{x}._a")
+    call = f"{', '.join(results)}{', *more' * (len(results) > 1)} = impl({given})" + laid_out(cls, results, f"{x}._a")
     quiet = f"previous = listen()\ntry:\n    {indented(call, 4)}\nfinally:\n    restore(previous)"
     edges = "; ".join(f"n{k} = {k}._edge if {k}._view is None else history({k})" for k in plan.operands)
     tracked = f"({' or '.join(f'n{k} is not None' for k in plan.operands)})"
@@ -162,7 +162,9 @@ def made(plan: Plan, args: str) -> str:
     place = (PLACE if one else PLACES).format(args=args) if meets else ""
     if one:
         return ONE.strip().format(args=args, place=place)
-    return place + "\n".join(f"{k} = as_tensor(a{i})" for i, k in enumerate(plan.outs))
+    raw = ", ".join(f"a{i}" for i in range(len(plan.outs)))
+    more = f"if more:  # the formulas name the first ones\n    return several(cls, frame, ({args},), ({raw}, *more))\n"
+    return place + more + "\n".join(f"{k} = as_tensor(a{i})" for i, k in enumerate(plan.outs))
 
 
 def attached(plan: Plan) -> str:

@@ -28,6 +28,12 @@ def library() -> Any:
     return scipy.linalg
 
 
+@cache
+def routine(name: str, dtype: np.dtype) -> Any:
+    """Return LAPACK's routine for matrices of a dtype, such as sgetrf or dgetrf."""
+    return library().get_lapack_funcs((name,), dtype=dtype)[0]
+
+
 def each_matrix(f: Callable, *args: Any) -> Any:
     """Call f on each matrix of a batch: matrices among the arguments are broadcast, the results stacked."""
     lead = np.broadcast_shapes(*[a.shape[:-2] for a in args if isinstance(a, np.ndarray)])
@@ -69,7 +75,7 @@ def substituted(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool) -> np.nda
 
 def factored(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
     """Return LU of A^T with permuted rows, both triangles in one matrix, the permutation, and True if that is odd."""
-    lu, pivots, _ = library().get_lapack_funcs(("getrf",), (a,))[0](a.T)  # A^T is in the memory order of LAPACK
+    lu, pivots, _ = routine("getrf", a.dtype)(a.T)  # A^T is in the memory order of LAPACK
     order = list(range(len(a)))
     for i, k in enumerate(pivots.tolist()):
         order[i], order[k] = order[k], order[i]

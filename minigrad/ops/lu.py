@@ -220,7 +220,7 @@ def factored(x: np.ndarray) -> tuple:
     if not x.size:
         lead = x.shape[:-2]
         return x.copy(), np.zeros((*lead, k), np.int32), np.zeros(lead, np.int32)
-    getrf = lapack.library().get_lapack_funcs(("getrf",), (x,))[0]
+    getrf = lapack.routine("getrf", x.dtype)
 
     def one(a: np.ndarray) -> tuple:
         packed, pivots, info = getrf(a)
@@ -233,7 +233,7 @@ def cholesky_factored(x: np.ndarray) -> tuple:
     """Return the lower factor, and info."""
     if not x.size:
         return x.copy(), np.zeros(x.shape[:-2], np.int32)
-    potrf = lapack.library().get_lapack_funcs(("potrf",), (x,))[0]
+    potrf = lapack.routine("potrf", x.dtype)
 
     def one(a: np.ndarray) -> tuple:
         factor, info = potrf(a, lower=1)
