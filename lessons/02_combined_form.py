@@ -180,7 +180,7 @@ assert x.grad.tolist() == [3.0, 12.0]
 # `apply` creates the `ctx`. A call that bypasses `apply` has none, and minigrad says what to call instead.
 
 # %%
-for wrong_call in (lambda: Exp.forward(x), lambda: Exp(x), lambda: Exp.apply(x, 2)):
+for wrong_call in (lambda: Exp.forward(x), lambda: Exp()(x), lambda: Exp.apply(x, 2)):
     try:
         wrong_call()
     except (RuntimeError, TypeError) as e:

@@ -79,6 +79,6 @@ def views_above(t: Tensor) -> Iterator[ViewOf]:
 
 def is_count(fn: type, a: Any, others: tuple) -> bool:
     """Return True if a write stores a number in a 0-d tensor, as a counter does, which needs no kernel."""
-    if fn is not Copy or a.ndim or on_device(a) or isinstance(others[0], Tensor):
+    if not issubclass(fn, Copy) or a.ndim or on_device(a) or isinstance(others[0], Tensor):
         return False
     return a.dtype.kind == "f" or a.dtype.kind == "i" and isinstance(others[0], int)

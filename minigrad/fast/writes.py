@@ -57,7 +57,7 @@ def write_short(fn: Any, a: np.ndarray, others: list) -> bool:
 
     Return False, with nothing written, if something needs a conversion.
     """
-    if fn is Copy:
+    if issubclass(fn, Copy):
         if type(others[0]) in KINDS and others[0].ndim > a.ndim:
             return False
         if type(others[0]) in (float, int):

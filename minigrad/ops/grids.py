@@ -174,7 +174,8 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
     spacing = 1 if spacing is None else spacing
     spaces = spacing if isinstance(spacing, (tuple, list)) else (spacing,) * len(dims)
     if edge_order not in (1, 2):
-        raise error(RuntimeError, "gradient", f"only supports edge_order=1 and edge_order=2, got {edge_order}")
+        what = f"only supports edge_order=1 and edge_order=2, got {edge_order}"
+        raise error(RuntimeError, "gradient", what, "pass edge_order=1 or edge_order=2")
     if len(spaces) != len(dims):
         what = f"expected a spacing for each of {len(dims)} dimensions, but got a list of length {len(spaces)}"
         raise error(RuntimeError, "gradient", what, "pass one number, or one for each dimension")

@@ -71,7 +71,7 @@ PLAIN = {
     "minigrad.kernels.seal": "no key: caught a few lines above, and told in a warning",
     "minigrad.ops.matmul": "no product: `fit` says what does not fit",
     "minigrad.ops.copy": "out of range: caught a few lines below",
-    "minigrad.ops.base.nodes": "a name that PyTorch has for what some nodes save, as Python says it",
+    "minigrad.ops.node_names": "a name that PyTorch has for what some nodes save, as Python says it",
     "minigrad.nn.containers": "a method that the package's own classes define",
     "minigrad.nn.module": "names with an underscore, for which libraries ask every object",
     "minigrad.nn.parallel": "a name that the module does not have, as Python says it",

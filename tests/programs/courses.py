@@ -29,7 +29,6 @@ ELSEWHERE = re.compile(
     r"URLError|Connection|FileNotFound|NotADirectory|no such file|cannot download|not found in", re.IGNORECASE
 )
 LACKING = re.compile(r"No module named '(?!torch\b|minigrad\b)([\w.]+)'")
-SECONDS = 60
 ENDED, LIMIT = "runs to its end", "runs as far as the limit"  # both mean that it runs
 
 
@@ -95,7 +94,9 @@ def table() -> str:
         found = kept.get(course["name"])
         if not found:
             continue
-        parts.append(f"\n### [{course['name']}]({course['source']})\n\nCommit {found['commit']}.\n\n")
+        parts.append(
+            f"\n### [{course['name']}]({course['source']})\n\nCommit {found['commit']}, {found['seconds']} seconds.\n\n"
+        )
         parts.append("| chapter | programs | run | need something else | stop |\n| --- | --: | --: | --- | --- |\n")
         by_chapter: dict[str, list] = {}
         for path, what in found["programs"].items():
@@ -125,7 +126,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("courses", nargs="*", help="folders of courses; default: all that are there")
-    parser.add_argument("--seconds", type=int, default=SECONDS, help="of processor time for each program")
+    parser.add_argument("--seconds", type=int, default=60, help="of processor time for each program")
     given = parser.parse_args()
     kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
     for course in courses():

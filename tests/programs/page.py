@@ -27,9 +27,9 @@ names.
 COURSES = """
 ## Public courses
 
-Which programs of public courses run, unchanged, as `minigrad run` runs them. A program counts if it ends, or still computes
-after {seconds} seconds of processor time on one thread; whether its numbers are PyTorch's is not compared here. The digits of
-scikit-learn stand for MNIST (`MINIGRAD_DATA=digits`). Notebooks run as scripts. To make the table, fetch the courses that
+Which programs of public courses run, unchanged, as `minigrad run` runs them. A program counts if it ends, or still computes at
+the limit of processor time, on one thread; whether its numbers are PyTorch's is not compared here. The digits of scikit-learn
+stand for MNIST (`MINIGRAD_DATA=digits`). Notebooks run as scripts. To make the table, fetch the courses that
 `tests/programs/courses.toml` names with git, and run `python -m tests.programs.courses FOLDER`.
 """
 
@@ -38,7 +38,7 @@ def text() -> str:
     """Return the text of the page."""
     curves = kept()
     ours = HEAD.format(count=len(SCRIPTS)) + "".join(row(name, **curves[name]) for name in SCRIPTS)
-    return ours + COURSES.format(seconds=courses.SECONDS) + courses.table()
+    return ours + COURSES + courses.table()
 
 
 def row(name: str, minigrad: Curve, torch: Curve) -> str:

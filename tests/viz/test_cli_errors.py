@@ -170,7 +170,7 @@ x = torch.ones(2, requires_grad=True) * 1
 x.register_hook(hooked)
 loss = Half.apply(x).sum()
 """
-RAISES = {
+ERRORS = {
     "a division": ("1 / 0", "ZeroDivisionError"),
     "an operation": ("torch.ones(2) @ torch.ones(3)", "torch.ones(2) @ torch.ones(3)"),
     "Python's library": ("__import__('json').loads('{')", "JSONDecodeError"),
@@ -178,9 +178,9 @@ RAISES = {
 
 
 @pytest.mark.parametrize("where", ["backward", "jvp", "hook"])
-@pytest.mark.parametrize("kind", RAISES)
+@pytest.mark.parametrize("kind", ERRORS)
 def test_an_error_in_a_method_or_a_hook_shows_only_the_programs_own_lines(net, where, kind):
-    line, says = RAISES[kind]
+    line, says = ERRORS[kind]
     bodies = {"backward": "pass", "jvp": "pass", "hook": "pass"} | {where: line}
     (net / "half.py").write_text(HALF.format(**bodies))
     done = minigrad(net, "render", "half.py:loss", "-o", "-", "-f", "txt")
