@@ -17,11 +17,12 @@ from .entry import expect_floats, functional
 
 
 def interpolate_node(
-    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", *_: Any, **__: Any
-) -> str:
+    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: Any = None,
+    recompute_scale_factor: Any = None, antialias: bool = False,
+) -> str:  # fmt: skip
     """Return PyTorch's node of interpolate; with "area" it is the node of a pooling."""
     kind = "".join(word.capitalize() for word in mode.split("-"))
-    return "" if mode == "area" else f"Upsample{kind}{input.ndim - 2}D"
+    return "" if mode == "area" else f"Upsample{kind}{input.ndim - 2}D{'Aa' * antialias}"
 
 
 @functional(
