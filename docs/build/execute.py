@@ -8,6 +8,7 @@ import os
 import platform
 import re
 import tempfile
+import threading
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
@@ -30,6 +31,7 @@ PACKAGES = ("minigrad", "viz", "lessons")
 VERSIONS = ("numpy", "numba", "scipy", "matplotlib", "scikit-learn", "ipykernel", "jupytext")
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")  # colours for a terminal
 TIMEOUT = 300  # seconds for one cell
+PARSING = threading.Lock()  # ast.parse of Python 3.11 fails at times if two threads call it
 
 
 class LessonError(Exception):
@@ -105,12 +107,14 @@ def solve(made: NotebookNode, one: Lesson) -> list[tuple[NotebookNode, str]]:
 
 def run(path: Path) -> NotebookNode:
     """Run a lesson from the first cell to the last in a new kernel, in an empty folder."""
-    made, begun = jupytext.read(path), [0]  # cells that began to run: a kernel that dies does not report its last one
+    begun = [0]  # cells that began to run: a kernel that dies does not report its last one
     step = next((one for one in steps() if one.path == path), None)
-    gaps = [] if step is None else solve(made, step)
+    with PARSING:
+        made = jupytext.read(path)
+        gaps, engine = ([], "") if step is None else (solve(made, step), state(step.number))
     with tempfile.TemporaryDirectory() as folder:
         if step is not None:
-            (Path(folder) / ENGINE).write_text(state(step.number), encoding="utf-8")
+            (Path(folder) / ENGINE).write_text(engine, encoding="utf-8")
         environment = {
             **os.environ,
             "PYTHONPATH": str(ROOT),
