@@ -173,6 +173,9 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
     dims = distinct_axes(tuple(dims), input.ndim, "gradient")
     spacing = 1 if spacing is None else spacing
     spaces = spacing if isinstance(spacing, (tuple, list)) else (spacing,) * len(dims)
+    if wrong := [space for space in spaces if not isinstance(space, (int, float, complex, Tensor))]:
+        what = f"spacing has to be numbers or tensors, but got {type(wrong[0]).__name__}"
+        raise error(TypeError, "gradient", what, "pass a number, or a tensor of coordinates, for each dimension")
     if edge_order not in (1, 2):
         what = f"only supports edge_order=1 and edge_order=2, got {edge_order}"
         raise error(RuntimeError, "gradient", what, "pass edge_order=1 or edge_order=2")

@@ -23,6 +23,20 @@ def lend(module, given):
 
 # fmt: off
 CASES = [
+    ('torch.linalg.householder_product(T(2, 3), T(2))', 'linalg.householder_product', 'with m >= n >= k', 'pass one tau for'),
+    ('torch.gradient(T(4), edge_order=3)', 'gradient', 'only supports edge_order=1 and edge_order=2', 'pass edge_order=1 or'),
+    ('torch.gradient(T(4), spacing=(1., 2.))', 'gradient', 'got a list of length 2', 'pass one number, or one for each'),
+    ('torch.gradient(T(4), spacing=object())', 'gradient', 'but got object', 'pass a number, or a tensor of'),
+    ('torch.gradient(T(2, 1))', 'gradient', 'dimension 1 of shape (2, 1) has 1', 'pass more values'),
+    ('torch.autograd.Variable([1.0])', 'Variable', 'has to be a tensor, but got list', 'write torch.tensor(data'),
+    ('T(3).untyped_storage().resize_(7)', 'resize_', 'cannot be resized to 7', 'resize it to 0 and back'),
+    ('torch.nn.AdaptiveLogSoftmaxWithLoss(4, 9, [5, 2])', 'AdaptiveLogSoftmaxWithLoss', 'unique, positive', 'choose them'),
+    ('torch.nn.AdaptiveLogSoftmaxWithLoss(4, 9, [2])(T(3, 4), torch.arange(2))', 'AdaptiveLogSoftmaxWithLoss',
+     'expects input (n, in_features)', 'pass one class for each example'),
+    ('torch.nn.AdaptiveLogSoftmaxWithLoss(4, 9, [2])(T(3, 4), torch.arange(7, 10))', 'AdaptiveLogSoftmaxWithLoss',
+     'values in range [7, 9]', 'count the classes from 0'),
+    ('torch.nn.init.dirac_(torch.empty(2))', 'dirac_', 'only tensors with 3, 4, or 5 dimensions', 'pass the weight of a'),
+    ('torch.nn.init.dirac_(torch.empty(3, 2, 2), 2)', 'dirac_', 'must be divisible by groups=2', 'pass the groups of the'),
     ('T(3).requires_grad_().resize_(2)', 'resize_', 'cannot resize variables that require grad', 'use x.reshape(...)'),
     ('torch.ones(3).view(3).resize_(2)', 'resize_', 'memory is shared with other tensors', 'write x = x.clone().resize_'),
     ('T(3).float_power_(2)', 'float_power_', 'has dtype float32, but the result', 'write x = x.float_power(exponent)'),

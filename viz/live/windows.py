@@ -15,7 +15,10 @@ PUBLIC = {
         " kernel_size, stride, padding, dilation)"
     ),
     "pad": "padded(input, pad, 0, mode, 0 if value is None else value)",
-    "interpolate": "resized(input, 2, size, scale_factor, mode, align_corners, recompute_scale_factor)",
+    "interpolate": (
+        "unknown('antialias') if antialias else"
+        " resized(input, 2, size, scale_factor, mode, align_corners, recompute_scale_factor)"
+    ),
 }
 for n in (1, 2, 3):
     divisor = "None" if n == 1 else "divisor_override"
