@@ -9,10 +9,10 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from minigrad.core.engine import BackwardRun
 from minigrad.core.frames import current, enter, recorder_of
@@ -60,38 +60,47 @@ def after_backwards_of_torch(note: Callable[[list], None]) -> Iterator[None]:
         torch.autograd.backward = backward
 
 
-class Roots(Observer):
-    """Notes where the last backward begins, of minigrad and, if the program uses it, of PyTorch."""
+class Backwards(Observer):
+    """Sees the end of each backward of the program in the block: of minigrad and, if the program uses it, of PyTorch."""
 
     def __init__(self, torch: bool = False):
         self.torch = torch
-        self.edges: list = []  # of minigrad's tensors
-        self.theirs: list = []  # PyTorch's tensors
 
-    def backward_ends(self, run: BackwardRun, found: dict) -> None:
-        """Note the roots of a backward."""
-        if is_programs(run):
-            self.edges, self.theirs = list(run.roots), []
-
-    def __enter__(self) -> Roots:
+    def __enter__(self) -> Self:
         self._stack = ExitStack()
         events.add(self)
         self._stack.callback(events.remove, self)
         if self.torch:
-            self._stack.enter_context(after_backwards_of_torch(self.note_theirs))
+            self._stack.enter_context(after_backwards_of_torch(lambda roots: self.ended([], roots)))
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def note_theirs(self, roots: list) -> None:
-        """Note the roots of a backward of PyTorch."""
-        self.edges, self.theirs = [], roots
+    def backward_ends(self, run: BackwardRun, found: dict) -> None:
+        """Pass on a backward of minigrad."""
+        if is_programs(run):
+            self.ended(list(run.roots), [])
+
+    def ended(self, edges: list, theirs: list) -> None:
+        """Handle the end of a backward from the edges of minigrad's tensors, or from PyTorch's tensors."""
+        raise NotImplementedError
+
+
+class Roots(Backwards):
+    """Notes where the last backward begins."""
+
+    edges: Sequence = ()  # of minigrad's tensors
+    theirs: Sequence = ()  # PyTorch's tensors
+
+    def ended(self, edges: list, theirs: list) -> None:
+        """Note the roots of a backward."""
+        self.edges, self.theirs = edges, theirs
 
     def tensors(self) -> list:
         """Return the tensors at the roots; the recording that runs has minigrad's."""
         if (rec := recorder_of(current())) is None:
-            return self.theirs
+            return list(self.theirs)
         rec.settle()
         numbers = [rec.value_of(edge) for edge in self.edges]
         return [*self.theirs, *(t for n in numbers if n is not None and (t := rec.values[n].tensor) is not None)]

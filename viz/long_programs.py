@@ -12,17 +12,15 @@ import os
 import random
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad.core.engine import BackwardRun
 from minigrad.core.frames import current, recorder_of
-from minigrad.events import Observer, events
 
-from .last_backward import after_backwards_of_torch, is_programs
+from .last_backward import Backwards
 
 MANY = 20  # backwards; a program with fewer runs once
 BEFORE = 2  # backwards before the value exists at which the recording begins: one step, or two with two losses
@@ -46,29 +44,19 @@ class TooMany(Exception):
         self.part = part
 
 
-class Limit(Observer):
+class Limit(Backwards):
     """Inside `with limit:`, the recordings of a program are limited to a part, or that part is found if it is None.
 
     `value` returns the wanted value, or None before the program has it.
     """
 
     def __init__(self, value: Callable[[], Any], part: Part | None, torch: bool):
-        self.value, self.part, self.torch = value, part, torch
+        super().__init__(torch)
+        self.value, self.part = value, part
         self.count = self.made = 0  # the backwards so far, and those until the value existed
         self.had: Any = None  # the value at the last backward
         self.recordings: list = []
         self.paused = self.begun = False
-
-    def __enter__(self) -> Limit:
-        self._stack = ExitStack()
-        events.add(self)
-        self._stack.callback(events.remove, self)
-        if self.torch:
-            self._stack.enter_context(after_backwards_of_torch(lambda _: self.ended()))
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
 
     def run(self, program: Callable[[], Any]) -> None:
         """Run the program under its recordings; raise TooMany if another run must record it."""
@@ -87,12 +75,7 @@ class Limit(Observer):
             raise TooMany(WHOLE)
         self.go_on()
 
-    def backward_ends(self, run: BackwardRun, found: dict) -> None:
-        """Count a backward of minigrad."""
-        if is_programs(run):
-            self.ended()
-
-    def ended(self) -> None:
+    def ended(self, edges: list, theirs: list) -> None:
         """Count a backward, and pause the recordings or let them go on if it is time."""
         self.count += 1
         now = self.value()

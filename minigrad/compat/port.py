@@ -24,7 +24,7 @@ from ..errors import suppressed_warnings
 from ..nn import Module
 from .as_torch import Finder
 from .static_names import TENSOR, Scope, StaticNames
-from .torch_modules import NOTHING, AbsentModule, AbsentName, module_called
+from .torch_modules import NOTHING, AbsentModule, AbsentName, module_called, only_named
 
 LARGEST = 1_000_000  # number in a call that is tried
 COMMON = {"values", "indices"}  # methods of tensors whose names other objects have as well
@@ -70,7 +70,7 @@ class Reader:
         nodes = [node for node, _ in self.names.nodes]
         self.inner = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
         self.guarded = set(self._guarded())
-        self.only_named = {id(part) for node in nodes for place in places_of_types(node) for part in listed(place)}
+        self.only_named = set(map(id, only_named(tree)))
 
     def _guarded(self) -> Iterator[str]:
         """Yield the names that the program asks for first: `hasattr(torch, "compile")`."""
@@ -118,23 +118,6 @@ def imports_torch(tree: ast.Module) -> bool:
     nodes = [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
     paths = [path for node in nodes for path in (getattr(node, "module", ""), *[alias.name for alias in node.names])]
     return any(path and path.partition(".")[0] == "torch" for path in paths)
-
-
-def places_of_types(node: ast.AST) -> list[ast.AST]:
-    """Return the expressions below a node that name types or are compared: the names in them need not exist."""
-    if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("isinstance", "issubclass"):
-        return [*node.args[1:]]
-    if isinstance(node, ast.Compare):
-        return [node.left, *node.comparators]
-    return [part for part in (getattr(node, "annotation", None), getattr(node, "returns", None)) if part is not None]
-
-
-def listed(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the names that an expression lists, in a tuple or a union; not the ones that it calls."""
-    yield node
-    if isinstance(node, (ast.Tuple, ast.List, ast.Set, ast.BinOp, ast.Subscript)):
-        for part in ast.iter_child_nodes(node):
-            yield from listed(part)
 
 
 def attributes_made(tree: ast.Module) -> set[str]:

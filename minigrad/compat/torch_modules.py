@@ -18,6 +18,7 @@ from typing import Any, NoReturn, Union
 from ..diagnose.missing_names import NEED_TORCH, absent, replacement, row_of
 from ..places import expression_at, parsed
 from .placeholders import TABLE, Backend, module
+from .static_names import parts_that_may_fail
 
 PYTORCH = "2.13.0"  # the version whose semantics minigrad implements
 LAYERS = """activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold instancenorm linear
@@ -230,39 +231,40 @@ class AbsentModule(AbsentName, ModuleType):
         self._name, self.__path__ = name, []  # Python imports submodules of packages only
 
 
-CATCH = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
-
-
 def is_tried(frame: FrameType | None) -> bool:
     """Return True if a frame imports something in a `try` that handles its absence, so that the program has an alternative."""
     if frame is None or (tree := parsed(frame.f_code.co_filename)) is None:
         return False
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Try) and node.body[0].lineno <= frame.f_lineno <= (node.body[-1].end_lineno or 0):
-            types = [h.type for h in node.handlers]
-            if any(t is None or any(getattr(n, "id", "") in CATCH for n in ast.walk(t)) for t in types):
-                return True
-    return False
+    return any(
+        isinstance(part, (ast.Import, ast.ImportFrom)) and part.lineno <= frame.f_lineno <= (part.end_lineno or 0)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Try)
+        for part in parts_that_may_fail(node)
+    )
 
 
 @lru_cache(256)
 def is_only_named(code: CodeType, instruction: int) -> bool:
     """Return True if an attribute is looked up to be compared with: by isinstance, `==` or `in`, or in an annotation."""
     node, tree = expression_at(code, instruction, ast.Attribute), parsed(code.co_filename)
-    for outer in () if node is None or tree is None else ast.walk(tree):
-        if isinstance(outer, ast.Call) and getattr(outer.func, "id", "") in ("isinstance", "issubclass"):
-            places = outer.args[1:]
-        elif isinstance(outer, ast.Compare):
-            places = [outer.left, *outer.comparators]
+    return node is not None and tree is not None and any(part is node for part in only_named(tree))
+
+
+def only_named(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield the expressions of a program that name types or are compared: the names in them need not exist."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("isinstance", "issubclass"):
+            places = node.args[1:]
+        elif isinstance(node, ast.Compare):
+            places = [node.left, *node.comparators]
         else:
-            places = [getattr(outer, "annotation", None), getattr(outer, "returns", None)]
-        if any(node is part for place in places if place is not None for part in listed(place)):
-            return True
-    return False
+            places = [getattr(node, "annotation", None), getattr(node, "returns", None)]
+        for place in places:
+            yield from listed(place) if place is not None else ()
 
 
 def listed(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the parts of an expression that it lists: of a tuple, a union, an annotation, and the modules of a name."""
+    """Yield the parts that an expression lists: of a tuple, a union, an annotation, and the modules of a name; no calls."""
     yield node
     if isinstance(node, (ast.Tuple, ast.List, ast.Set, ast.BinOp, ast.Attribute, ast.Subscript)):
         for part in ast.iter_child_nodes(node):

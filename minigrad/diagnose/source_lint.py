@@ -7,7 +7,6 @@ Python accepts both, and they do nothing.  Lines that look like one are found by
 from __future__ import annotations
 
 import ast
-import inspect
 import linecache
 import re
 from collections.abc import Iterator, Sequence
@@ -16,9 +15,9 @@ from typing import Any
 from ..core.engine import reachable
 from ..core.tensor import Tensor
 from ..errors import warn
-from ..places import Place, noted, parsed, user_frame, user_place, users_code, variables
+from ..places import Place, noted, parsed, user_frame, user_place, variables
 from .cut_lines import running_line, written_in_place
-from .histories import Scope, resolved
+from .histories import Scope, is_users, resolved
 from .modules import is_module
 from .program_tree import (
     LinesLike,
@@ -158,8 +157,7 @@ def check_loop(roots: Sequence) -> None:
     if (loop := innermost(scope.tree, call.lineno)) is None:
         return
     leaves = None
-    for s in updates_by_gradient(scope.tree, loop):
-        name = STEP.match(ast.unparse(s))[1]  # type: ignore[index]
+    for s, name in updates_by_gradient(scope.tree, loop):
         t = scope.values.get(name)
         if not isinstance(t, Tensor) or not isinstance(t._grad, Tensor) or not bool((t._grad != 0).any()):
             continue
@@ -184,8 +182,8 @@ def innermost(tree: ast.AST, line: int) -> Any:
     )
 
 
-def updates_by_gradient(tree: ast.AST, loop: ast.For | ast.While) -> Iterator[ast.stmt]:
-    """Yield the statements that every round of a loop runs, and that write to a tensor in place with its own gradient."""
+def updates_by_gradient(tree: ast.AST, loop: ast.For | ast.While) -> Iterator[tuple[ast.stmt, str]]:
+    """Yield the statements that every round of a loop runs to write to a tensor by its own gradient, and the tensor's name."""
     for s in statements(tree):
         around = [outer for outer, _ in blocks(tree).get(s, ())]
         inside = around[around.index(loop) + 1 :] if loop in around else [loop]
@@ -194,25 +192,24 @@ def updates_by_gradient(tree: ast.AST, loop: ast.For | ast.While) -> Iterator[as
             for o in inside
             if not isinstance(o, (ast.With, ast.For)) and ".grad" not in ast.unparse(getattr(o, "test", o))
         ]
-        if loop in around and not free and STEP.match(ast.unparse(s)):
-            yield s
+        if loop in around and not free and (step := STEP.match(ast.unparse(s))):
+            yield s, step[1]
 
 
 def clears(tree: ast.AST, scope: Scope) -> bool:
     """Return True if a line may clear or change a gradient: it assigns or writes one, or gives it to the user's function."""
     for n in ast.walk(tree):
-        if isinstance(n, ast.Attribute) and n.attr == "grad" and not isinstance(n.ctx, ast.Load):
-            return True
-        if isinstance(n, ast.Call) and called_name(n) in ("zero_grad", "setattr", "delattr", "clip_grad_norm_"):
-            return True
-        written = isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr.endswith("_")
-        if written and n.func.attr != "detach_" and "grad" in named_in(n.func.value):  # type: ignore[attr-defined]
-            return True
-        given = (
-            isinstance(n, ast.Call) and inspect.isfunction(f := resolved(n.func, scope)) and users_code(f) is not None
-        )
-        if given and any(isinstance(a, ast.Attribute) and a.attr == "grad" for a in n.args):  # type: ignore[attr-defined]
-            return True
+        match n:
+            case ast.Attribute(attr="grad", ctx=ast.Store() | ast.Del()):
+                return True
+            case ast.Call() if called_name(n) in ("zero_grad", "setattr", "delattr", "clip_grad_norm_"):
+                return True
+            case ast.Call(func=ast.Attribute(value=of, attr=name)) if name.endswith("_") and name != "detach_":
+                if "grad" in named_in(of):
+                    return True
+            case ast.Call(func=f, args=args) if is_users(resolved(f, scope)):
+                if any(isinstance(a, ast.Attribute) and a.attr == "grad" for a in args):
+                    return True
     return False
 
 

@@ -45,7 +45,7 @@ NO_LAYERS: list = []
 
 def digest(v: ValueInfo) -> int:
     """Return a number that differs if a value's content does."""
-    return crc32(np.ascontiguousarray(v.numbers()).view(np.uint8))
+    return crc32(v.numbers().tobytes())
 
 
 class EventLog(Transfers):
@@ -164,10 +164,18 @@ class EventLog(Transfers):
         for noted in self.overlapping(x):
             if noted.before is None and not noted.lost:
                 if copy is None:
-                    noted.summary, noted.lost = schema.summary(noted.array, noted.kind in schema.LEAVES), True
-                    noted.contents = contents.written(noted.array) if self.contents else None
+                    self.lose(noted, *self.remains(noted))
                 else:
                     noted.before = same_view(noted.array, storage(bottom(x)), copy)
+
+    def remains(self, noted: ValueInfo) -> tuple[dict, str | None]:
+        """Return what is kept of a value that will be overwritten: the summary, and the elements if contents are recorded."""
+        summary = schema.summary(noted.array, noted.kind in schema.LEAVES)
+        return summary, contents.written(noted.array) if self.contents else None
+
+    def lose(self, noted: ValueInfo, summary: dict, text: str | None) -> None:
+        """Note that only this is left of a value."""
+        noted.summary, noted.contents, noted.lost = summary, text, True
 
     def overlapping(self, x: Tensor) -> list:
         """Return the current values that share memory with x."""
@@ -195,13 +203,13 @@ class EventLog(Transfers):
         self.settle()
         self.has_gap = True
         alive = [v for v in self.values if v.array is not None and not v.is_past and self._ids.get(v.key) == v.index]
-        self._alive = [(v, digest(v), schema.summary(v.array, v.kind in schema.LEAVES)) for v in alive]
+        self._alive = [(v, digest(v), self.remains(v)) for v in alive]
 
     def forget_written(self) -> None:
         """Note that tensors whose memory was written unseen have new values from now on."""
-        for v, before, summary in self._alive:
+        for v, before, remains in self._alive:
             if digest(v) != before:
-                v.summary, v.lost = summary, True
+                self.lose(v, *remains)
                 self._ids.pop(v.key, None)
 
     def note_bases(self, group: OpEntry, x: Tensor, bases: list) -> None:

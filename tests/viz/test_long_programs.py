@@ -1,7 +1,9 @@
 """Pictures of values of a training run: only the steps around the value are recorded, in a second, silent run."""
 
+import base64
 import random
 
+import numpy as np
 import pytest
 
 import minigrad
@@ -114,6 +116,22 @@ both = first + last
     ]
     values = {v["id"]: v["summary"].get("values") for v in record["values"]}
     assert sorted(values[op["inputs"][0]] for op in products) == [[-19.0], [1.0]]
+
+
+def test_a_value_that_is_written_unseen_keeps_the_elements_from_which_a_page_computes(tmp_path, monkeypatch):
+    text = """
+import minigrad as torch
+
+w, state = torch.tensor([1.0], requires_grad=True), torch.zeros(20)
+first = w * 3 + state
+for step in range(40):
+    (w * 2).sum().backward()
+    state += 1
+both = (first + state).sum()
+"""
+    record, _ = recorded(tmp_path, monkeypatch, text, "both")
+    elements = [np.frombuffer(base64.b64decode(text), "<f4") for text in record["contents"].values()]
+    assert (0.0,) * 20 in {tuple(a) for a in elements}
 
 
 def test_a_program_that_runs_differently_is_recorded_as_a_whole(tmp_path, monkeypatch):

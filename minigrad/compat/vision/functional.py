@@ -21,7 +21,7 @@ from minigrad.nn.functional import pad as pad_tensor
 
 
 class InterpolationMode(Enum):
-    """How `resize` and `rotate` find the colours between pixels; the numbers are Pillow's."""
+    """The ways in which `resize` and `rotate` find the colours between pixels; the numbers are Pillow's."""
 
     NEAREST = "nearest"
     NEAREST_EXACT = "nearest-exact"
