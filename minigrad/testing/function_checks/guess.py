@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import count as numbers_from
 from itertools import product
 from typing import Any
 
@@ -43,9 +44,11 @@ def smaller(case: Case) -> Case:
     while True:
         large = [a for a in case.arrays.values() if a.size > ELEMENTS]
         sizes = {n for a in case.arrays.values() for n in a.shape}
-        unused = [n for n in range(2, 10) if n not in sizes]  # equal sizes would hide dimensions that are confused
-        for size in sorted({n for a in large for n in a.shape if n > unused[0]}, reverse=True):
-            cut = case.cut(size, unused[0])
+        unused = next(
+            n for n in numbers_from(2) if n not in sizes
+        )  # equal sizes would hide dimensions that are confused
+        for size in sorted({n for a in large for n in a.shape if n > unused}, reverse=True):
+            cut = case.cut(size, unused)
             with suppress(Exception):
                 if cut.tracked and (not cut.backward or cut.gradients()):
                     case = cut
