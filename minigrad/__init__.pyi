@@ -1346,7 +1346,11 @@ def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) ->
     """Return all ways to take r elements of a vector, one row each, in the order of itertools.combinations."""
 
 def gradient(
-    input: Tensor, *, spacing: _int = 1, dim: _int | Sequence[_int] | None = None, edge_order: _int = 1
+    input: Tensor,
+    *,
+    spacing: _float | Sequence[_float | Tensor] = 1,
+    dim: _int | Sequence[_int] | None = None,
+    edge_order: _int = 1,
 ) -> tuple[Tensor, ...]:
     """Estimate the derivatives of a function along all dimensions, or those in `dim`, from its values on a grid.
 

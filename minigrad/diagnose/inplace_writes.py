@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,7 @@ import numpy as np
 from ..core.graph import history, name_of
 from ..core.tensor import Tensor
 from ..errors import error, warn
-from ..places import noted
+from ..places import noted, user_frame
 from .made_lines import made_at
 from .report import explains
 from .retained_graphs import spent
@@ -21,7 +23,12 @@ ANEW = {  # in-place operation -> code that makes a new tensor instead
 
 
 def name_of_write(fn: Any) -> str:
-    """Return the name of the in-place form of an operation."""
+    """Return the name of the in-place method that the user calls, or else of the in-place form of an operation."""
+    frame, user = sys._getframe(), user_frame()
+    while frame.f_back is not None and frame.f_back is not user:
+        frame = frame.f_back
+    if re.fullmatch(r"[a-z]\w*[a-z\d]_", called := frame.f_code.co_name):  # index_add_ puts, uniform_ copies
+        return called
     return fn if isinstance(fn, str) else fn.function_name() + "_"
 
 
@@ -39,12 +46,18 @@ def leaf_written(fn: Any, x: Tensor, root: Tensor) -> Exception:
     update = "update it inside `with minigrad.no_grad():`"
     if name in ANEW:
         update += f"; in a calculation make a new tensor, {ANEW[name]}"
-    elif not isinstance(fn, str) and getattr(getattr(fn, "kernel", None), "__code__", update).co_argcount == 1:
+    elif is_pointwise_in_one_operand(fn):
         update = (
             f"make a new tensor, y = x.{name[:-1]}(), without the underscore or inplace=True"  # no update has this form
         )
     what = f"{of_leaf(x, root)}, is being used in an in-place operation"
     return error(RuntimeError, name, what, update, notes=made_at(root))
+
+
+def is_pointwise_in_one_operand(fn: Any) -> bool:
+    """Report whether an operation computes each number from the old one alone, as relu_ does."""
+    kernel = getattr(fn, "kernel", None)
+    return hasattr(kernel, "__code__") and kernel.__code__.co_argcount == 1
 
 
 def of_leaf(x: Tensor, root: Tensor) -> str:

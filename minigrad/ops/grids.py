@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -158,7 +159,9 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple:
 
 @op("T(5)", "T(3, 4)", "T(3, 4), dim=-1", "T(4, 5), spacing=0.5, edge_order=2", "T(2, 4, 3), spacing=(2.0, -1.0), dim=(1, 0)",
     method=False)  # fmt: skip
-def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
+def gradient(
+    input: Tensor, *, spacing: float | Sequence[float | Tensor] = 1, dim: Any = None, edge_order: int = 1
+) -> tuple[Tensor, ...]:
     """Estimate the derivatives of a function along all dimensions, or those in `dim`, from its values on a grid.
 
     `spacing` is the distance of neighbours, one for each dimension, or the coordinates along each as tensors.  The formulas are

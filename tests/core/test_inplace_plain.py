@@ -96,3 +96,38 @@ def test_a_view_that_was_made_a_leaf_is_not_written(view):
         leaf += 1
     (leaf * 3).sum().backward()
     assert leaf.grad.tolist() == [3] * len(leaf)
+
+
+WRITES = {
+    "add_": lambda x: x.add_(1),
+    "relu_": lambda x: x.relu_(),
+    "clamp_": lambda x: x.clamp_(0, 1),
+    "index_add_": lambda x: x.index_add_(0, torch.tensor([0]), torch.ones(1, 2)),
+    "index_fill_": lambda x: x.index_fill_(0, torch.tensor([0]), 3.0),
+    "index_put_": lambda x: x.index_put_((torch.tensor([0]),), torch.ones(2)),
+    "index_copy_": lambda x: x.index_copy_(0, torch.tensor([0]), torch.ones(1, 2)),
+    "scatter_": lambda x: x.scatter_(0, torch.tensor([[0]]), 1.0),
+    "scatter_add_": lambda x: x.scatter_add_(0, torch.tensor([[0]]), torch.ones(1, 1)),
+    "put_": lambda x: x.put_(torch.tensor([0]), torch.tensor([1.0])),
+    "masked_scatter_": lambda x: x.masked_scatter_(x > 0, torch.ones(4)),
+    "fill_diagonal_": lambda x: x.fill_diagonal_(0),
+    "uniform_": lambda x: x.uniform_(),
+    "cumsum_": lambda x: x.cumsum_(0),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_write_to_a_leaf_is_reported_by_the_name_of_the_method(name):
+    x = torch.ones(2, 2, requires_grad=True)
+    with pytest.raises(RuntimeError, match=rf"^{name}: a leaf Variable that requires grad, of shape \(2, 2\)"):
+        WRITES[name](x)
+    with pytest.raises(RuntimeError, match="a view of a leaf"):
+        WRITES[name](x.T)
+    with torch.no_grad():
+        WRITES[name](x)
+
+
+def test_an_index_assignment_to_a_leaf_is_reported():
+    for write in ("x[0] = 1", "x[[0, 1]] = 3", "x[x > 0] = 3", "x.T[[0, 1]] += 3", "x.T[0] = x[1]"):
+        with pytest.raises(RuntimeError, match="a( view of a)? leaf Variable that requires grad"):
+            exec(write, {"x": torch.ones(2, 2, requires_grad=True)})
