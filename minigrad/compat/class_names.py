@@ -43,9 +43,8 @@ autograd.forward_ad autograd.grad_mode autograd.graph utils.data.dataloader util
 utils.data.sampler""".split()
 # parts with public classes, and the module of PyTorch that defines a class, given its name; without one the class stays
 RULES = {
-    **dict.fromkeys(SAME[1:7] + ["utils.data"], lambda name: None),
+    **dict.fromkeys([*SAME[1:7], "utils.data"], lambda name: None),
     "nn.parallel": lambda name: "torch.nn.parallel.data_parallel",
-    "distributed.data_parallel": {"DistributedDataParallel": "torch.nn.parallel.distributed"}.get,
     "nn": lambda name: f"torch.nn.modules.{next(row for row, names in LAYERS.items() if re.fullmatch(names, name))}",
     "optim": lambda name: f"torch.optim.{name.lower()}",
     "optim.lr_scheduler": lambda name: "torch.optim.lr_scheduler",

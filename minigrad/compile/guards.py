@@ -238,6 +238,9 @@ class Guards:
         """Record the attributes of a module, optimizer or other object of minigrad's; user's methods get checks."""
         held = vars(a)
         keys = list(held)
+        if is_module(a) and id(every := type(a)._every) not in self.walked:
+            self.walked.add(id(every))
+            self.walk_container(vars(every), "torch.nn.modules.module", self.constant(vars(every)), True, ["_hooks"])
         for cls in type(a).__mro__[:-1]:
             self.lend_math(cls)
         lent = {}
