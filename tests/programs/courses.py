@@ -28,11 +28,12 @@ LIST, KEPT = Path(__file__).with_name("courses.toml"), Path(__file__).with_name(
 USES_TORCH = re.compile(r"^\s*(?:import|from) torch\b", re.MULTILINE)
 ONE_THREAD = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 NEEDS = {
-    "data": r"URLError|Connection|FileNotFound|NotADirectory|no such file|cannot download|not found in",
+    "data": r"URLError|Connection|FileNotFound|NotADirectory|no such file|cannot download|not found in|num_samples=0",
     "a GPU": r"there is no CUDA device",
     "ffmpeg": r"MovieWriter \(ffmpeg\)",
-    "an older NumPy": r"module 'numpy' has no attribute",
+    "an older NumPy": r"module 'numpy' has no attribute|inhomogeneous shape",
     "an older Matplotlib": r"use_line_collection",
+    "a name that it does not define": r"NameError: name",
 }  # what a program lacks that stops with such an error, in PyTorch as well
 LACKING = re.compile(r"No module named '(?!torch\b|minigrad\b)([\w.]+)'")
 ENDED, LIMIT = "runs to its end", "runs as far as the limit"  # both mean that it runs
