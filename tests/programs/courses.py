@@ -34,6 +34,7 @@ NEEDS = {
     "an older NumPy": r"module 'numpy' has no attribute|inhomogeneous shape",
     "an older Matplotlib": r"use_line_collection",
     "a name that it does not define": r"NameError: name",
+    "arguments": r"arguments are required",
 }  # what a program lacks that stops with such an error, in PyTorch as well
 LACKING = re.compile(r"No module named '(?!torch\b|minigrad\b)([\w.]+)'")
 ENDED, LIMIT = "runs to its end", "runs as far as the limit"  # both mean that it runs
