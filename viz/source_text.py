@@ -8,7 +8,11 @@ from pathlib import Path
 from .errors import Usage
 from .files import nearest
 
-FORMS = {".ipynb": "a notebook", ".json": "JSON, such as a record"}  # both may also be valid Python
+FORMS = {
+    ".ipynb": "a notebook. Make a program of it, jupytext --to py {file}, or begin the notebook with a cell of two lines, "
+    "%load_ext minigrad and %minigrad as_torch.",
+    ".json": "JSON, such as a record. Name a .py file.",
+}  # both may also be valid Python
 
 
 def text_of(file: str) -> bytes:
@@ -25,7 +29,7 @@ def text_of(file: str) -> bytes:
             f"{file} is {'a folder' if place.is_dir() else 'not a file'}. Name a file, or - for the standard input."
         )
     if place.suffix in FORMS:
-        raise Usage(f"{file} is not a Python program, but {FORMS[place.suffix]}. Name a .py file.")
+        raise Usage(f"{file} is not a Python program, but {FORMS[place.suffix].format(file=file)}")
     try:
         text = place.read_bytes()
     except OSError as refused:

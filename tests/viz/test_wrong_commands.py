@@ -72,7 +72,8 @@ WRONG = {
     "render folder:loss": "folder is a folder. Name a file",
     "check folder": "folder is a folder. Name a file",
     "run folder": "folder is a folder. Name a file",
-    "run book.ipynb": "book.ipynb is not a Python program, but a notebook. Name a .py file.",
+    "run book.ipynb": "book.ipynb is not a Python program, but a notebook. Make a program of it, "
+    "jupytext --to py book.ipynb, or begin the notebook with a cell of two lines, %load_ext minigrad and %minigrad as_torch.",
     "render record.json:loss": "record.json is not a Python program, but JSON",
     "port book.ipynb": "book.ipynb is not a Python program",
     # names and kinds
