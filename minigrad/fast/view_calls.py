@@ -21,7 +21,7 @@ from .text_plan import Plan
 CALL = """\
 if type({x}) in PLAIN and type(a := {x}._a) is ndarray and (frame := current()).eager_ok:
     try:
-        {given}result = {array} if {plain} else None{checked}
+        {given}result = ({array}) if {plain} else None{checked}
     except Exception:  # the function explains it
         result = None
     if result is not None:

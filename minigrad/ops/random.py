@@ -477,6 +477,4 @@ def largest(dtype: np.dtype) -> int:
     return 1 if dtype.kind == "b" else int(np.iinfo(dtype).max)
 
 
-METHODS = {
-    f.__name__: called(f, f.__name__) for f in (uniform_, normal_, bernoulli_, exponential_, random_)
-}
+METHODS = {f.__name__: called(f, f.__name__) for f in (uniform_, normal_, bernoulli_, exponential_, random_)}

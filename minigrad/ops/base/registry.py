@@ -269,7 +269,7 @@ def unusual_call(f: Callable, name: str, out: bool) -> Callable | None:
         try:
             target = kwargs.pop("out", None) if out else None
             for spelling in other.keys() & kwargs.keys():
-                if other[spelling] in kwargs:
+                if other[spelling] in kwargs or other[spelling] in list(parameters)[: len(args)]:
                     what = f"got the argument {other[spelling]!r} twice, once as {spelling!r}"
                     raise error(TypeError, name, what, f"leave {spelling}= out")
                 kwargs[other[spelling]] = kwargs.pop(spelling)
