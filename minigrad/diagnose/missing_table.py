@@ -180,7 +180,7 @@ TABLE = tuple(
             "transform one that is there: TransformedDistribution(Normal(loc, scale), ExpTransform()) is log-normal",
             """distributions.LogNormal distributions.StudentT distributions.Cauchy distributions.Gumbel distributions.Weibull
             distributions.Pareto distributions.HalfNormal distributions.HalfCauchy distributions.Chi2
-            distributions.Kumaraswamy distributions.ContinuousBernoulli distributions.FisherSnedecor
+            distributions.Kumaraswamy distributions.FisherSnedecor
             distributions.GeneralizedPareto distributions.InverseGamma distributions.LogisticNormal
             distributions.LowRankMultivariateNormal distributions.LKJCholesky distributions.VonMises
             distributions.Wishart distributions.ExponentialFamily""",
