@@ -140,7 +140,9 @@ class Coordinates:
         raise error(AttributeError, name, what, f"call to_dense() first, or {fix}")
 
 
-def sparse_coo_tensor(indices: Any, values: Any, size: Any = None, *, dtype: Any = None, device: Any = None) -> Coordinates:
+def sparse_coo_tensor(
+    indices: Any, values: Any, size: Any = None, *, dtype: Any = None, device: Any = None
+) -> Coordinates:
     """Return a sparse tensor, of which to_dense() is the one use.
 
     >>> sparse_coo_tensor([[0, 1], [1, 0]], [2.0, 3.0]).to_dense()

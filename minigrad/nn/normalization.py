@@ -253,7 +253,6 @@ class InstanceNorm(ChannelNorm):
         out = normalize.instance_norm(x, *running, *affine, own, self.momentum or 0.0, self.eps)
         return out[0] if single else out
 
-
     def _get_no_batch_dim(self) -> int:
         """Return the number of dimensions of one example; subclasses of users replace it."""
         return self.ranks[0]

@@ -188,6 +188,23 @@ def test_a_norm_of_ones_own_checks_its_input_as_torchs():
                 norm._check_input_dim(lib.ones(bad))
 
 
+def test_an_instance_norm_of_ones_own_says_how_many_dimensions_an_example_has():
+    results = []
+    for lib in BOTH:
+        with minigrad.as_torch() as ours:
+            base = (torch if lib is torch else ours).nn.modules.instancenorm._InstanceNorm
+
+        class Own(base):
+            def _get_no_batch_dim(self):
+                return 2
+
+            def _check_input_dim(self, input):
+                assert input.dim() == 2
+
+        results.append(plain(Own(3)(lib.arange(12.0).reshape(3, 4) ** 2)))
+    assert results[0] == results[1]
+
+
 # ---------------------------------------------------------------------- modules
 def test_hooks_of_all_modules_are_called_in_torchs_order():
     seen = []
