@@ -225,7 +225,8 @@ from .ops.pointwise import (
 from .ops.prod import prod
 from .ops.quantiles import median, mode, nanmedian, nanquantile, quantile
 from .ops.random import (
-    bernoulli, multinomial, normal, poisson, rand, rand_like, randint, randint_like, randn, randn_like, randperm,
+    bernoulli, binomial, multinomial, normal, poisson, rand, rand_like, randint, randint_like, randn, randn_like,
+    randperm,
 )
 from .ops.rank import pinverse
 from .ops.reduce import all, any, count_nonzero, mean, nanmean, nansum, sum

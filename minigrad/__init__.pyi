@@ -280,6 +280,7 @@ __all__ = [
     "bfloat16",
     "bilinear",
     "bincount",
+    "binomial",
     "bitwise_and",
     "bitwise_left_shift",
     "bitwise_not",
@@ -1890,6 +1891,17 @@ def bernoulli(
     """Draw 0 or 1 for each element of `input`, 1 with the probability in that element, or with probability p everywhere.
 
     Its gradient is zero.  Raises RuntimeError for probabilities outside [0, 1].
+    """
+
+def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
+    """Draw numbers of successes in `count` trials that succeed with the probability `prob`; the two are broadcast.
+
+    Raises ValueError for counts that are not floating point, RuntimeError for two dtypes, negative counts and
+    probabilities outside [0, 1].
+
+    >>> import minigrad
+    >>> minigrad.binomial(minigrad.tensor([3.0, 8.0]), minigrad.tensor([0.0, 1.0]))
+    tensor([0., 8.])
     """
 
 def multinomial(

@@ -46,7 +46,8 @@ HOMES: dict[type, str] = {}  # classes that name a module of PyTorch (compat/cla
 def home(value: Any) -> str:
     """Return the name of the module that defines a class or a function, or the class of another object; "" if unknown."""
     kind = value if isinstance(value, type) else type(value)
-    return HOMES.get(kind) or getattr(value, "__module__", None) or ""
+    found = HOMES.get(kind) or getattr(value, "__module__", None)
+    return found if isinstance(found, str) else ""
 
 
 class Place(NamedTuple):

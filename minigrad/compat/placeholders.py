@@ -26,6 +26,7 @@ from ..func import tree
 from ..linalg import LinAlgError
 from ..nn import convolution, losses, normalization
 from ..nn.module_hooks import EVERY
+from ..ops.from_data import as_tensor
 from ..ops.legacy import ON_GPU
 from ..optim.lr_scheduler import LRScheduler
 from ..tensors.hooks import Handle
@@ -135,8 +136,20 @@ class Coordinates:
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):  # Python itself asks for these
             raise AttributeError(name)
-        what, fix = replacement("torch.sparse_coo_tensor")
+        what, fix = replacement("torch.sparse_csr_tensor")
         raise error(AttributeError, name, what, f"call to_dense() first, or {fix}")
+
+
+def sparse_coo_tensor(
+    indices: Any, values: Any, size: Any = None, *, dtype: Any = None, device: Any = None
+) -> Coordinates:
+    """Return a sparse tensor, of which to_dense() is the one use.
+
+    >>> sparse_coo_tensor([[0, 1], [1, 0]], [2.0, 3.0]).to_dense()
+    tensor([[0., 2.],
+            [3., 0.]])
+    """
+    return Coordinates(as_tensor(indices, device=device), as_tensor(values, dtype=dtype, device=device), size)
 
 
 def expect(cond: bool, message: Any = "Expected cond to be True, but got False") -> None:
@@ -234,6 +247,7 @@ TABLE: dict[str, dict[str, Any]] = {
         **dict.fromkeys("script_method trace trace_module unused".split(), itself),
         **dict.fromkeys("is_scripting is_tracing onednn_fusion_enabled".split(), always(False)),
         **{"ScriptModule": type("ScriptModule", (nn.Module,), {}), "ScriptFunction": type("ScriptFunction", (), {})},
+        "RecursiveScriptModule": type("RecursiveScriptModule", (nn.Module,), {}),
         **{"Final": Final, "isinstance": isinstance, "annotate": lambda the_type, the_value: the_value},
         **{"fork": lambda func, *args, **kwargs: func(*args, **kwargs), "wait": lambda future: future},
         "save": refused("jit.save", NO_SCRIPT, f"save the numbers: {STATE}"),
@@ -264,6 +278,7 @@ TABLE: dict[str, dict[str, Any]] = {
         **{"set_float32_matmul_precision": precise, "get_float32_matmul_precision": precision},
         **{"set_num_interop_threads": nothing, "get_num_interop_threads": always(1), "set_warn_always": nothing},
         **{"set_flush_denormal": always(False), "set_default_tensor_type": set_default_tensor_type},
+        "sparse_coo_tensor": sparse_coo_tensor,
         "get_device_module": lambda device=None: cuda,
     },
     "underscored": {  # base classes of layers, and others that programs use although they have an underscore

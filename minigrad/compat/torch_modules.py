@@ -24,9 +24,9 @@ from .static_names import parts_that_may_fail
 
 PYTORCH = "2.13.0"  # the version whose semantics minigrad implements
 OF_LAYERS = "clip_grad spectral_norm weight_norm".split()
-DISTRIBUTIONS = """bernoulli beta binomial categorical cauchy chi2 dirichlet exponential gamma geometric gumbel half_cauchy
-half_normal independent kumaraswamy laplace log_normal mixture_same_family multinomial multivariate_normal normal
-one_hot_categorical pareto poisson relaxed_bernoulli relaxed_categorical studentT transformed_distribution uniform
+DISTRIBUTIONS = """bernoulli beta binomial categorical cauchy chi2 continuous_bernoulli dirichlet exponential gamma geometric
+gumbel half_cauchy half_normal independent kumaraswamy laplace log_normal mixture_same_family multinomial multivariate_normal
+normal one_hot_categorical pareto poisson relaxed_bernoulli relaxed_categorical studentT transformed_distribution uniform
 weibull""".split()
 OPTIMIZERS = "adadelta adagrad adam adamax adamw asgd lbfgs nadam radam rmsprop rprop sgd".split()
 NOTHING = object()  # not None, which may be a module's value

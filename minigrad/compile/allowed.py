@@ -65,9 +65,10 @@ def is_library(a: Any) -> bool:
     if is_operation(a):
         return True
     module = home(a)
-    if not isinstance(module, str) or not module.startswith(PACKAGE) or getattr(a, "__name__", "") in EXCEPT_NAMES:
+    if not module.startswith(PACKAGE) or getattr(a, "__name__", "") in EXCEPT_NAMES:
         return False
-    return module.split(".")[1:2] and module.split(".")[1] in LIBRARY and module not in EXCEPT or module == PACKAGE
+    part = module.partition(".")[2].partition(".")[0]
+    return part in LIBRARY and module not in EXCEPT or module == PACKAGE
 
 
 PACKAGE = __name__.partition(".")[0]

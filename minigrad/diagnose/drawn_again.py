@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 from ..errors import warn
 from ..places import Place
@@ -20,13 +20,17 @@ from .report import searches
 DRAWS = frozenset("rand rand_like randn randn_like uniform uniform_ normal normal_ random randint randint_like".split())
 MASKS = frozenset("bernoulli bernoulli_ binomial dropout".split())
 SEEDS = frozenset("manual_seed seed default_rng Generator set_rng_state get_rng_state fork_rng RandomState".split())
-checked: WeakSet = WeakSet()  # Functions that have been looked at
+# the code of backward -> that of forward: of Functions that have been looked at, which a program may define in each step
+checked: WeakKeyDictionary = WeakKeyDictionary()
 
 
 def check_function(cls: Any) -> None:
     """Look at a Function of the user at the first backward through it."""
-    if not cls.primitive and cls not in checked:
-        checked.add(cls)
+    forward, backward = (getattr(getattr(cls, name), "__code__", None) for name in ("forward", "backward"))
+    if cls.primitive or forward is None or backward is None:
+        return
+    if forward not in (known := checked.setdefault(backward, WeakSet())):
+        known.add(forward)
         warn_drawn_again(cls)
 
 

@@ -30,7 +30,7 @@ TABLE = tuple(
             "sparse tensors",
             "keep indices and values as two tensors: y.index_add(0, rows, values * x[columns]) is the product",
             """sparse.mm sparse.addmm sparse.sum sparse.softmax sparse.log_softmax sparse.sampled_addmm
-            sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor
+            sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor
             sparse_compressed_tensor sparse_coo sparse_csr sparse_csc sparse_bsr sparse_bsc Tensor.to_sparse
             Tensor.to_sparse_coo Tensor.to_sparse_csr Tensor.to_dense Tensor.coalesce Tensor.is_coalesced
             Tensor.indices Tensor.values Tensor.sparse_mask Tensor.sparse_dim Tensor.dense_dim Tensor.crow_indices
@@ -180,7 +180,7 @@ TABLE = tuple(
             "transform one that is there: TransformedDistribution(Normal(loc, scale), ExpTransform()) is log-normal",
             """distributions.LogNormal distributions.StudentT distributions.Cauchy distributions.Gumbel distributions.Weibull
             distributions.Pareto distributions.HalfNormal distributions.HalfCauchy distributions.Chi2
-            distributions.Kumaraswamy distributions.ContinuousBernoulli distributions.FisherSnedecor
+            distributions.Kumaraswamy distributions.FisherSnedecor
             distributions.GeneralizedPareto distributions.InverseGamma distributions.LogisticNormal
             distributions.LowRankMultivariateNormal distributions.LKJCholesky distributions.VonMises
             distributions.Wishart distributions.ExponentialFamily""",

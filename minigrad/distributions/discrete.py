@@ -1,6 +1,7 @@
-"""Distributions of 0 and 1, and of classes, given by probabilities or by logits.
+"""Distributions of 0 and 1, of numbers between them, and of classes, given by probabilities or by logits.
 
-A draw is not a differentiable function of the probabilities, so only the straight-through estimate has `rsample`.
+A draw of 0 and 1 or of a class is not a differentiable function of the probabilities, so of these only the straight-through
+estimate has `rsample`.
 continuous.py has the scheme.
 """
 
@@ -15,14 +16,14 @@ from ..core.tensor import Tensor
 from ..errors import error
 from ..ops.broadcast import broadcast_shapes
 from ..ops.compare import where
-from ..ops.elementary import xlogy
+from ..ops.elementary import log1p, xlogy
 from ..ops.masks import one_hot
 from ..ops.nn.activation import softplus
 from ..ops.nn.softmax import logsumexp
 from ..ops.random import bernoulli, multinomial
 from .constraints import Constraint, boolean, integer_interval, real, real_vector, unit_interval
 from .constraints import one_hot as one_hot_vector
-from .continuous import expanded
+from .continuous import expanded, noise
 from .distribution import Parametric, either, formula, lazy_property
 
 WEIGHTS = Constraint(
@@ -30,25 +31,13 @@ WEIGHTS = Constraint(
 )
 
 
-class Bernoulli(Parametric):
-    """1 with probability p = `probs`, otherwise 0; or with `logits` = log(p / (1 - p)).
-
-    >>> import minigrad
-    >>> d = minigrad.distributions.Bernoulli(probs=0.25)
-    >>> d.log_prob(minigrad.tensor([0., 1.])), d.entropy()
-    (tensor([-0.2877, -1.3863]), tensor(0.5623))
-    """
+class Binary(Parametric):
+    """Base class: `probs` from 0 to 1, or `logits` = log(p / (1 - p)), for one number."""
 
     arg_constraints = {"probs": unit_interval, "logits": real}
-    support = boolean
-    mean = formula(lambda d: d.probs)
-    mode = formula(lambda d: where(d.probs == 0.5, math.nan, (d.probs > 0.5).to(d.probs.dtype)))
-    variance = formula(lambda d: d.probs * (1 - d.probs))
-    _log_prob = lambda d, x: x * d.logits - softplus(d.logits)
-    _entropy = lambda d: softplus(d.logits) - d.probs * d.logits
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
-        super().__init__(either("Bernoulli", probs=probs, logits=logits), validate_args)
+        super().__init__(either(type(self).__name__, probs=probs, logits=logits), validate_args)
 
     @lazy_property
     def probs(self) -> Tensor:
@@ -61,6 +50,23 @@ class Bernoulli(Parametric):
         p = clamp_probs(self.probs)
         return p.log() - (-p).log1p()
 
+
+class Bernoulli(Binary):
+    """1 with probability p = `probs`, otherwise 0; or with `logits` = log(p / (1 - p)).
+
+    >>> import minigrad
+    >>> d = minigrad.distributions.Bernoulli(probs=0.25)
+    >>> d.log_prob(minigrad.tensor([0., 1.])), d.entropy()
+    (tensor([-0.2877, -1.3863]), tensor(0.5623))
+    """
+
+    support = boolean
+    mean = formula(lambda d: d.probs)
+    mode = formula(lambda d: where(d.probs == 0.5, math.nan, (d.probs > 0.5).to(d.probs.dtype)))
+    variance = formula(lambda d: d.probs * (1 - d.probs))
+    _log_prob = lambda d, x: x * d.logits - softplus(d.logits)
+    _entropy = lambda d: softplus(d.logits) - d.probs * d.logits
+
     def sample(self, sample_shape: Any = ()) -> Tensor:
         with no_grad():
             return bernoulli(expanded(self.probs, self._extended_shape(sample_shape)))
@@ -71,6 +77,58 @@ class Bernoulli(Parametric):
         zero = xlogy(1 - p, 1 - p) + where(p == 1, 0.0, (1 - p) * softplus(q.logits))
         impossible = (q.probs == 0) & (p > 0) | (q.probs == 1) & (p < 1)
         return where(impossible, math.inf, one + zero)
+
+
+class ContinuousBernoulli(Binary):
+    """Numbers from 0 to 1, with a density in proportion to probs**x * (1 - probs)**(1 - x).
+
+    Source: Loaiza-Ganem, Cunningham, "The continuous Bernoulli: fixing a pervasive error in variational autoencoders", 2019.
+
+    >>> import minigrad
+    >>> d = minigrad.distributions.ContinuousBernoulli(probs=0.25)
+    >>> d.mean, d.log_prob(minigrad.tensor([0., 1.]))
+    (tensor(0.4102), tensor([ 0.4995, -0.5991]))
+    """
+
+    has_rsample = True
+    support = unit_interval
+    # the formulas have 0 / 0 at probs = 1/2: there, series in `_off` take over, and `_far` is another number
+    _off = formula(lambda d: d.probs - 0.5)
+    _near = formula(lambda d: d._off.abs() < 1e-3)
+    _far = formula(lambda d: where(d._near, 0.25, clamp_probs(d.probs)))
+    _odds = formula(lambda d: d._far.log() - log1p(-d._far))
+    mean = formula(
+        lambda d: where(d._near, 0.5 + d._off / 3 + d._off**3 * (16 / 45), d._far / (2 * d._far - 1) - 1 / d._odds)
+    )
+    variance = formula(
+        lambda d: where(
+            d._near,
+            1 / 12 - d._off**2 / 15 + d._off**4 * (128 / 945),
+            1 / d._odds**2 - d._far * (1 - d._far) / (1 - 2 * d._far) ** 2,
+        )
+    )
+    _log_norm = formula(
+        lambda d: where(
+            d._near,
+            math.log(2) + d._off**2 * (4 / 3) + d._off**4 * (104 / 45),
+            (d._odds / (2 * d._far - 1)).log(),
+        )
+    )
+    _log_prob = lambda d, x: x * d.logits - softplus(d.logits) + d._log_norm
+    _entropy = lambda d: softplus(d.logits) - d.mean * d.logits - d._log_norm
+    _kl = lambda d, q: (
+        d.mean * (d.logits - q.logits) - softplus(d.logits) + d._log_norm + softplus(q.logits) - q._log_norm
+    )
+
+    def _cdf(self, x: Tensor) -> Tensor:
+        far = (self._far**x * (1 - self._far) ** (1 - x) + self._far - 1) / (2 * self._far - 1)
+        return where(x <= 0, 0.0, where(x >= 1, 1.0, where(self._near, x, far)))
+
+    def _icdf(self, p: Tensor) -> Tensor:
+        return where(self._near, p, log1p(p * (2 * self._far - 1) / (1 - self._far)) / self._odds)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        return self._icdf(noise("uniform", self._extended_shape(sample_shape), self._like))
 
 
 class Classes(Parametric):

@@ -246,12 +246,16 @@ class InstanceNorm(ChannelNorm):
 
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
-        single = input.ndim == self.ranks[0]
+        single = input.ndim == self._get_no_batch_dim()
         x = input.unsqueeze(0) if single else input
         running, affine = (self.running_mean, self.running_var), (self.weight, self.bias)
         own = self.training or not self.track_running_stats
         out = normalize.instance_norm(x, *running, *affine, own, self.momentum or 0.0, self.eps)
         return out[0] if single else out
+
+    def _get_no_batch_dim(self) -> int:
+        """Return the number of dimensions of one example; subclasses of users replace it."""
+        return self.ranks[0]
 
 
 class InstanceNorm1d(InstanceNorm):

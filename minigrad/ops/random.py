@@ -24,11 +24,12 @@ from ..kernels.cpu import normal_rng as noise
 from ..layers.transform import layers_of
 from .base.families import NonDifferentiable, Operation, Pointwise
 from .base.registry import called, op
-from .broadcast import broadcast_shapes
+from .broadcast import broadcast_shapes, broadcast_tensors
 from .copy import Copy, on_device
 from .create import factory, number, settings, sizes
 from .from_data import chosen, made
 from .generator import Generator, source
+from .products import one_dtype
 
 
 def draw(who: str, shape: Any, generator: Generator | None, sample: Callable, device: Any = None) -> Tensor:
@@ -281,6 +282,20 @@ class Poisson(Draw):
     batch = lambda rate, generator: (rate, generator)
 
 
+class Binomial(NonDifferentiable):
+    """Random numbers of successes in `count` trials of the probabilities p."""
+
+    batch = lambda count, p, generator: (count, p, generator)
+
+    @staticmethod
+    def impl(count: np.ndarray, p: np.ndarray, generator: Generator) -> np.ndarray:
+        try:
+            return as_array(generator._rng.binomial(count.astype(np.int64), p)).astype(count.dtype)
+        except ValueError as e:
+            what = f"counts must be at least 0 and probabilities in [0, 1]: {e}"
+            raise error(RuntimeError, "binomial", what, "pass probabilities, not logits: use sigmoid") from None
+
+
 class Multinomial(NonDifferentiable):
     """Positions along the last dimension, drawn with the weights p, from noise of the shape of the result or of p."""
 
@@ -356,16 +371,35 @@ def normal(
 @op("P(2, 3)", method=False, differentiable=False, differs=DRAWN)
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Draw random counts with the means in `input`.  Its gradient is zero."""
-    place = input.device
-    zeros = draw("poisson", (), generator, lambda rng, size: np.zeros(size, input._np_dtype), place).to(place)
-    if any(getattr(layer, "randomness", None) == "same" for layer in layers_of(input)):
-        raise error(
-            RuntimeError,
-            "poisson",
-            "cannot draw the same counts for different means under vmap with randomness='same'",
-            "pass randomness='different' to vmap",
-        )
-    return Poisson.apply(input + zeros, source(generator, place, "poisson"))  # zeros: one per example if they differ
+    return Poisson.apply(per_example("poisson", generator, input), source(generator, input.device, "poisson"))
+
+
+@op("0 * P(2, 3) + 5, P(2, 3) / 2", "0 * P(3) + 9, P(2, 1) / 2", method=False, differentiable=False,
+    differs=DRAWN)  # fmt: skip
+def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
+    """Draw numbers of successes in `count` trials that succeed with the probability `prob`; the two are broadcast.
+
+    Raises ValueError for counts that are not floating point, RuntimeError for two dtypes, negative counts and
+    probabilities outside [0, 1].
+
+    >>> import minigrad
+    >>> minigrad.binomial(minigrad.tensor([3.0, 8.0]), minigrad.tensor([0.0, 1.0]))
+    tensor([0., 8.])
+    """
+    if not count.is_floating_point():
+        what = f"only supports floating-point dtypes for count, got {count.dtype.name}"
+        raise error(ValueError, "binomial", what, "convert it: count.float()")
+    one_dtype("binomial", count, prob, names=("count", "prob"))
+    count, prob = broadcast_tensors(per_example("binomial", generator, count, prob), prob)
+    return Binomial.apply(count, prob, source(generator, count.device, "binomial"))
+
+
+def per_example(who: str, generator: Generator | None, x: Tensor, *others: Tensor) -> Tensor:
+    """Return x, the first parameter of counts; under vmap with different randomness, one x for each example."""
+    if any(getattr(layer, "randomness", None) == "same" for t in (x, *others) for layer in layers_of(t)):
+        what = "cannot draw the same counts for different means under vmap with randomness='same'"
+        raise error(RuntimeError, who, what, "pass randomness='different' to vmap")
+    return x + draw(who, (), generator, lambda rng, size: np.zeros(size, x._np_dtype), x.device).to(x.device)
 
 
 @op("P(4), 3", "P(2, 4), 2", "P(3), 5, True", out=True, method=True, differentiable=False, differs=DRAWN)

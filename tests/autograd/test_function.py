@@ -14,7 +14,7 @@ from minigrad.autograd.function import (
     NestedIOFunction,
     traceable,
 )
-from minigrad.diagnose import captured_tensors
+from minigrad.diagnose import captured_tensors, drawn_again
 from tests.layers.functions import Cube
 
 
@@ -328,10 +328,13 @@ def test_a_class_that_is_made_again_is_not_checked_again(monkeypatch):
     monkeypatch.setattr(
         captured_tensors.CaptureGuard, "__init__", lambda self, *a: guards.append(a[0]) or init(self, *a)
     )
+    looked = []
+    monkeypatch.setattr(drawn_again, "warn_drawn_again", looked.append)
     captured_tensors.checked.clear()
+    drawn_again.checked.clear()
     for _ in range(3):
         squares_of().apply(x).sum().backward()
-    assert len(guards) == 1 and x.grad.tolist() == [6.0, 6.0]
+    assert len(guards) == len(looked) == 1 and x.grad.tolist() == [6.0, 6.0]
 
 
 def test_a_class_that_is_made_again_around_a_tracked_tensor_is_checked_again():

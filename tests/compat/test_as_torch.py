@@ -195,7 +195,7 @@ def test_a_library_called_torch_that_is_loaded_comes_back(folder):
     ("text", "kind", "says"),
     [
         ("import torch.fft\ntorch.fft.rfft(1)", NotImplementedError, "complex numbers"),
-        ("from torch import sparse_coo_tensor\nsparse_coo_tensor()", NotImplementedError, "sparse tensors"),
+        ("from torch import sparse_csr_tensor\nsparse_csr_tensor()", NotImplementedError, "sparse tensors"),
         ("from torch.distributed.fsdp import FSDP\nFSDP(1)", NotImplementedError, "distributed.nn.functional"),
         ("from torch.distributed.optim import Zero\nZero()", NotImplementedError, "DistributedDataParallel"),
         ("import torch.distributed.checkpoint as d\nd.save()", NotImplementedError, "torch.save"),
@@ -319,7 +319,7 @@ def test_the_same_holds_without_as_torch():
 def test_programs_may_ask_whether_a_name_is_there():
     with minigrad.as_torch() as torch:
         assert not hasattr(torch, "fft") and hasattr(torch, "nn") and not hasattr(torch.nn, "SyncBatchNorm")
-        assert getattr(torch, "sparse_coo_tensor", None) is None
+        assert getattr(torch, "sparse_csr_tensor", None) is None
 
 
 @pytest.mark.parametrize("name", sorted(ROWS))

@@ -236,6 +236,7 @@ PAIRS = [
     (D.Gamma(2.0, 1.0), D.Gamma(1.0, 2.0)),
     (D.Beta(2.0, 1.5), D.Beta(1.0, 3.0)),
     (D.Bernoulli(probs=0.3), D.Bernoulli(probs=0.5)),
+    (D.ContinuousBernoulli(probs=0.3), D.ContinuousBernoulli(probs=0.5)),
     (D.Categorical(minigrad.tensor([1.0, 2.0])), D.Categorical(minigrad.tensor([2.0, 2.0]))),
     (D.Dirichlet(minigrad.tensor([1.0, 2.0])), D.Dirichlet(minigrad.tensor([2.0, 2.0]))),
     (D.MultivariateNormal(minigrad.zeros(2), minigrad.eye(2)), D.MultivariateNormal(minigrad.ones(2), 2 * minigrad.eye(2))),

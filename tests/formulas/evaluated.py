@@ -15,7 +15,18 @@ NAMES = {
     name: value for name, value in [*vars(minigrad.nn.functional).items(), *vars(minigrad).items()] if name[0] != "_"
 }
 NAMES["special"] = minigrad.special  # imported when it is first named
-RANDOM = {"bernoulli", "normal", "poisson", "multinomial", "gumbel_softmax", "dropout", "rand", "randn", "randint"}
+RANDOM = {
+    "bernoulli",
+    "binomial",
+    "normal",
+    "poisson",
+    "multinomial",
+    "gumbel_softmax",
+    "dropout",
+    "rand",
+    "randn",
+    "randint",
+}
 
 
 def document(f, *args):

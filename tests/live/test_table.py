@@ -20,7 +20,7 @@ SELDOM = "not in the library for pages"
 FROZEN = {
     **dict.fromkeys("linalg.cond linalg.eigh linalg.eigvalsh linalg.lstsq linalg.matrix_norm linalg.norm linalg.pinv "
                     "linalg.svd linalg.svdvals linalg.matrix_rank norm pinverse svd".split(), SPECTRAL),
-    **dict.fromkeys("bernoulli gumbel_softmax multinomial normal poisson".split(), RANDOM),
+    **dict.fromkeys("bernoulli binomial gumbel_softmax multinomial normal poisson".split(), RANDOM),
     **dict.fromkeys("grid_sample linalg.qr qr embedding_bag nextafter bincount equal histc isin unique unique_consecutive "
                     "unravel_index gcd lcm bitwise_left_shift bitwise_right_shift".split(), SELDOM),
     "einsum": "lists of indices are " + SELDOM,

@@ -25,6 +25,7 @@ def mean_and_std(t):
         (lambda: minigrad.normal(2.0, 3.0, (N,)), 2.0, 3.0),
         (lambda: minigrad.normal(minigrad.full((N,), 2.0), 3.0), 2.0, 3.0),
         (lambda: minigrad.poisson(minigrad.full((N,), 4.0)), 4.0, 2.0),
+        (lambda: minigrad.binomial(minigrad.full((N,), 8.0), minigrad.tensor(0.25)), 2.0, 1.5**0.5),
         (lambda: minigrad.empty(N).uniform_(-1, 3), 1.0, 4 * 12**-0.5),
         (lambda: minigrad.empty(N).normal_(1, 2), 1.0, 2.0),
         (lambda: minigrad.empty(N).exponential_(2), 0.5, 0.5),

@@ -21,6 +21,7 @@ ONE_DIM = {
     "Gamma": ({"concentration": POSITIVE, "rate": POSITIVE}, POSITIVE),
     "Beta": ({"concentration1": (1.1, 3.0), "concentration0": (1.1, 3.0)}, UNIT),
     "Bernoulli": ({"probs": UNIT}, "01"),
+    "ContinuousBernoulli": ({"probs": UNIT}, UNIT),
 }
 MOMENTS = "mean variance stddev mode entropy".split()
 
@@ -212,7 +213,7 @@ def test_the_divergence_of_a_class_and_a_vector_has_no_formula():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("name", ["Bernoulli", "Categorical"])
+@pytest.mark.parametrize("name", ["Bernoulli", "ContinuousBernoulli", "Categorical"])
 def test_probabilities_of_0_and_1_have_the_logits_of_pytorch(name, dtype):
     values = [[0.0, 0.25, 0.75], [1.0, 0.0, 0.0]]
     p, q = (

@@ -94,12 +94,14 @@ def test_a_storage_is_not_resized_to_another_size():
 
 
 @pytest.mark.filterwarnings("ignore:Sparse invariant checks")
-def test_a_sparse_tensor_of_old_programs_becomes_dense():
+@pytest.mark.parametrize("old", [True, False])
+def test_a_sparse_tensor_becomes_dense(old):
     seen = []
     for lib in BOTH:
         indices, values = lib.tensor([[0, 1, 0], [2, 0, 2]]), lib.tensor([3.0, 4.0, 5.0], requires_grad=True)
         with minigrad.as_torch() as ours:  # PyTorch's FloatTensor has no gradient
-            make = torch.sparse_coo_tensor if lib is torch else ours.sparse.FloatTensor
+            make = ours.sparse.FloatTensor if old else ours.sparse_coo_tensor
+            make = torch.sparse_coo_tensor if lib is torch else make
         dense = make(indices, values, lib.Size([2, 3])).to_dense()
         (dense * dense).sum().backward()
         seen.append(plain([dense, values.grad]))
@@ -184,6 +186,23 @@ def test_a_norm_of_ones_own_checks_its_input_as_torchs():
         ):
             with pytest.raises(ValueError, match=r"expected .*D"):
                 norm._check_input_dim(lib.ones(bad))
+
+
+def test_an_instance_norm_of_ones_own_says_how_many_dimensions_an_example_has():
+    results = []
+    for lib in BOTH:
+        with minigrad.as_torch() as ours:
+            base = (torch if lib is torch else ours).nn.modules.instancenorm._InstanceNorm
+
+        class Own(base):
+            def _get_no_batch_dim(self):
+                return 2
+
+            def _check_input_dim(self, input):
+                assert input.dim() == 2
+
+        results.append(plain(Own(3)(lib.arange(12.0).reshape(3, 4) ** 2)))
+    assert results[0] == results[1]
 
 
 # ---------------------------------------------------------------------- modules

@@ -198,3 +198,7 @@ class NoStream:
     def poisson(self, rate: Any) -> DeviceArray:
         """Return an array of integers."""
         return self.random(rate.shape, np.int64)
+
+    def binomial(self, count: Any, p: Any) -> DeviceArray:
+        """Return an array of integers."""
+        return self.random(count.shape, np.int64)

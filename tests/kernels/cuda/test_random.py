@@ -70,6 +70,7 @@ DRAWS = {
     "bernoulli": lambda **where: minigrad.bernoulli(minigrad.full((5,), 0.5, **where)),
     "bernoulli of p": lambda **where: minigrad.zeros(5, **where).bernoulli(0.5),
     "poisson": lambda **where: minigrad.poisson(minigrad.full((5,), 4.0, **where)),
+    "binomial": lambda **where: minigrad.binomial(minigrad.full((5,), 4.0, **where), minigrad.full((5,), 0.5, **where)),
     "multinomial": lambda **where: minigrad.multinomial(minigrad.ones(2, 4, **where), 3),
     "multinomial again": lambda **where: minigrad.multinomial(minigrad.ones(2, 4, **where), 6, True),
     "uniform_": lambda **where: minigrad.zeros(4, **where).uniform_(-1, 1),
