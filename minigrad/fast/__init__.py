@@ -39,7 +39,7 @@ from ..ops.base.families import spread
 from ..ops.base.nodes import ShapeOf
 from ..ops.base.primitive import as_tensor
 from ..ops.tensor_methods import OPERAND, not_implemented
-from . import formula_text, pointwise_text, view_calls
+from . import formula_text, pointwise_text, public_calls
 from .flat_nodes import (
     PLAIN,
     UNREAD,
@@ -99,6 +99,7 @@ def specialise(cls: Any) -> None:
 def by_number(cls: Any) -> Callable:
     """Return an apply for operations with a parameter `*xs`, generated separately for each number of arguments."""
     written: dict = {}
+    public_calls.install_join(cls)
 
     def apply(*args: Any) -> Any:
         n = len(args)
@@ -117,7 +118,7 @@ def generate_apply(cls: Any, plan: Plan) -> Callable:
     cls.dispatch_source = writer(cls).write(plan, scope)
     fast, pull = load(cls, scope)
     cls.Flat.backward_on_arrays = pull
-    view_calls.install(cls, plan, scope)
+    public_calls.install(cls, plan, scope)
     return fast
 
 

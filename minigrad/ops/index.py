@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.dtypes import FLOATS, int64
+from ..arrays.dtypes import FLOATS, I8, int64
 from ..arrays.kinds import on_device, zeros
 from ..arrays.shapes import broadcast_shape, broadcastable, sketch
 from ..core.backward import step_on_arrays, sum_to
@@ -341,6 +341,8 @@ def getitem(self: Tensor, index: Any) -> Tensor:
 
     Raises IndexError for indices out of range or too many, ValueError for slices with negative steps.
     """
+    if isinstance(index, Tensor) and index._np_dtype is I8 and index._sizes and self._sizes:
+        return Take.apply(self, (0,), index)
     basic, advanced = parse(self, index)
     if not advanced:
         return Index.apply(self, basic)
@@ -360,7 +362,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     if self._np_dtype.kind in "iu" and not isinstance(value, int):
         warn_fraction(self, value)
     basic, advanced = parse(self, index)
-    part = self if selects_all(basic) and advanced else Index.apply(self, basic)
+    part = self if advanced and selects_all(basic) else Index.apply(self, basic)
     if not advanced:
         short = trimmed(value, part.ndim)
         try:

@@ -1,4 +1,4 @@
-"""Public functions of views, for plain tensors: one NumPy call and one tensor, all in the function that a user calls.
+"""Public functions of views and joins, for plain tensors: one NumPy call and one tensor, in the function that a user calls.
 
 The function in ops/ is the definition: it takes every call that is not plain, and the ones that fail, to explain them.  In
 front of it goes generated code: NumPy's call, which checks the arguments, then the tensor and its history as in `apply`.
@@ -8,14 +8,21 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
 from types import NoneType
 from typing import Any
 
-from ..core.tensor import Tensor
+import numpy as np
+
+from ..arrays.kinds import KINDS
+from ..core.frames import current
+from ..core.graph import history
+from ..core.tensor import Tensor, wrap
 from ..ops.base import registry
 from . import formula_text
+from .flat_nodes import PLAIN
 from .text_plan import Plan
 
 CALL = """\
@@ -48,7 +55,7 @@ class Call:
     checked: str = ""  # a statement after
 
 
-ONE_OR_MANY = "{1} = {0} if type({0}[0]) is int else {0}[0]".format
+ONE_OR_MANY = "{1} = {0}\nif type({0}[0]) is not int:\n    ({1},) = {0}".format
 # NumPy takes any negative size for -1
 CHECKED = "if (shape_of := result.shape) != sizes and -1 not in sizes:\n    result = None"
 SIZES = partial(Call, array="a.reshape(sizes)", kept="shape_of", checked=CHECKED)
@@ -84,7 +91,7 @@ CALLS = {
         "__getitem__": Call(
             "a[(*index, ...)] if type(index) is tuple else a[index, ...]",
             "index if type(index) is tuple else (index,)",
-            "type(index) is int or are_plain(index)",
+            "type(index) is int or type(index) not in PLAIN and are_plain(index)",
         )
     },
 }
@@ -125,17 +132,19 @@ def install(cls: Any, plan: Plan, scope: dict) -> None:
     scope |= {"new_axis": new_axis, "swapped": swapped, "are_plain": are_plain}
     for name, call in CALLS.get(cls.__name__, {}).items():
         entry = registry.TABLE.get(name)
-        if entry is not None:
-            registry.begin_with(entry.function, text(call, plan, "input"), scope)
+        lines = text(call, plan, "self" if entry is None else "input")
+        if entry is None:
+            install_method(name, lines, scope)
         else:
-            install_method(name, text(call, plan, "self"), scope)
+            registry.begin_with(entry.function, lines, scope)
+        cls.dispatch_source += f"\n# {name} begins with\n{lines}"
 
 
 def text(call: Call, plan: Plan, x: str) -> str:
     """Return the generated code of a function whose first parameter is x."""
     return CALL.format(
         x=x,
-        given=call.given + "\n        " if call.given else "",
+        given=formula_text.indented(call.given + "\n", 8) if call.given else "",
         array=call.array,
         checked=formula_text.indented("\n" + call.checked, 8) if call.checked else "",
         plain=call.plain,
@@ -143,6 +152,49 @@ def text(call: Call, plan: Plan, x: str) -> str:
         kept=call.kept,
         recorded=formula_text.indented(f"{formula_text.NEW}\n{formula_text.recorded(plan)}", 8),
     )
+
+
+# ---------------------------------------------------------------------- joins
+JOINS: dict = {
+    "Cat": ("cat", np.concatenate),
+    "Stack": ("stack", lambda arrays, dim: np.array(arrays) if dim == 0 else None),
+}
+
+
+def install_join(cls: Any) -> None:
+    """Let the public function of a join begin with `join`."""
+    if cls.__name__ in JOINS:
+        name, join = JOINS[cls.__name__]
+        lines = "if (joined := join(by, tensors, dim)) is not None:\n    return joined\n"
+        registry.begin_with(registry.TABLE[name].function, lines, {"join": plainly_joined, "by": join})
+
+
+def plainly_joined(join: Callable, tensors: Any, dim: Any) -> Tensor | None:
+    """Join untracked plain tensors of one dtype; return None for anything else, and what NumPy rejects."""
+    frame = current()
+    if (
+        not frame.eager_ok
+        or frame.on_op is not None
+        or len(KINDS) > 1
+        or type(tensors) not in LISTS
+        or type(dim) is not int
+    ):
+        return None
+    arrays, tracking = [], frame.grad
+    for t in tensors:
+        if type(t) not in PLAIN or tracking and (t._edge if t._view is None else history(t)) is not None:
+            return None
+        arrays.append(t._a)
+    if not arrays or len({a.dtype for a in arrays}) > 1:
+        return None
+    try:
+        result = join(arrays, dim)
+    except Exception:  # the function explains it
+        return None
+    return wrap(result) if result is not None and result.flags.c_contiguous else None
+
+
+LISTS = {list, tuple}
 
 
 def install_method(name: str, call: str, scope: dict) -> None:
