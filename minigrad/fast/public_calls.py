@@ -73,6 +73,11 @@ CALLS = {
             f"end_dim == -1 and 0 <= start_dim < a.ndim - 1 and {ROWS}",
         ),
     },
+    "Expand": {
+        "expand": Call(
+            "expanded(a, sizes)", "result.shape", f"{ROWS} and a.dtype.kind in 'biuf'", ONE_OR_MANY("size", "sizes")
+        )
+    },
     "Unsqueeze": {
         "unsqueeze": Call("a[new_axis(d)]", "result.shape", "d >= 0", "d = dim if dim >= 0 else dim + a.ndim + 1")
     },
@@ -89,7 +94,7 @@ CALLS = {
     },
     "Index": {
         "__getitem__": Call(
-            "a[(*index, ...)] if type(index) is tuple else a[index, ...]",
+            "a[index + (...,)] if type(index) is tuple else a[index, ...]",
             "index if type(index) is tuple else (index,)",
             "type(index) is int or type(index) not in PLAIN and are_plain(index)",
         )
@@ -112,6 +117,18 @@ def swapped(n: int, *dims: int) -> tuple:
     return tuple(order)
 
 
+def expanded(a: np.ndarray, sizes: tuple) -> np.ndarray | None:
+    """Return an array in row-major order with dimensions of size 1 repeated; None if other sizes do not fit."""
+    lead = len(sizes) - a.ndim
+    shape, strides = list(sizes), [0] * len(sizes)
+    for d, (m, stride) in enumerate(zip(a.shape, a.strides), lead):
+        if sizes[d] == m or sizes[d] == -1:
+            shape[d], strides[d] = m, stride
+        elif m != 1:
+            return None
+    return np.ndarray(shape, a.dtype, a, 0, strides) if lead >= 0 else None
+
+
 BOUNDS = {int, NoneType}  # the types of plain bounds of slices
 
 
@@ -129,7 +146,7 @@ def are_plain(index: Any) -> bool:
 
 def install(cls: Any, plan: Plan, scope: dict) -> None:
     """Put the operation's generated code in front of its public functions."""
-    scope |= {"new_axis": new_axis, "swapped": swapped, "are_plain": are_plain}
+    scope |= {"new_axis": new_axis, "swapped": swapped, "are_plain": are_plain, "expanded": expanded}
     for name, call in CALLS.get(cls.__name__, {}).items():
         entry = registry.TABLE.get(name)
         lines = text(call, plan, "self" if entry is None else "input")
