@@ -357,14 +357,9 @@ def filled_like(input: Tensor, value: Any, dtype: Any, device: Any, memory_forma
     if type(input) is Box:
         return new_filled(input, tuple(input.shape), value, dtype, device, who)
     a, kind = input._a, input._np_dtype if dtype is None else dtypes.numpy_dtype(dtype)
-    if (
-        not value
-        and device is memory_format is None
-        and type(a) is np.ndarray
-        and a.flags.c_contiguous
-        and is_plain_mode()
-    ):
-        return wrap(np.empty(a.shape, kind) if value is None else np.zeros(a.shape, kind))
+    plainly = device is memory_format is None and type(a) is np.ndarray and a.flags.c_contiguous and is_plain_mode()
+    if plainly and (value is None or type(value) is int and not value):
+        return wrap((np.empty if value is None else np.zeros)(a.shape, kind))
     value = fitting(value, kind, who) if value else value
     if is_meta(a) and device is not None and on_device(device) != META:
         return made(blank(a.shape, value, kind, device, who))
