@@ -11,7 +11,6 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
-from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from ..core.frames import current
 from ..core.graph import history
 from ..core.tensor import Tensor, wrap
 from ..ops.base import registry
+from ..ops.index_parts import is_plain
 from . import formula_text
 from .flat_nodes import PLAIN
 from .text_plan import Plan
@@ -96,7 +96,7 @@ CALLS = {
         "__getitem__": Call(
             "a[index + (...,)] if type(index) is tuple else a[index, ...]",
             "index if type(index) is tuple else (index,)",
-            "type(index) is int or type(index) not in PLAIN and are_plain(index)",
+            "type(index) is int or type(index) not in PLAIN and is_plain(index)",
         )
     },
 }
@@ -129,24 +129,9 @@ def expanded(a: np.ndarray, sizes: tuple) -> np.ndarray | None:
     return np.ndarray(shape, a.dtype, a, 0, strides) if lead >= 0 else None
 
 
-BOUNDS = {int, NoneType}  # the types of plain bounds of slices
-
-
-def are_plain(index: Any) -> bool:
-    """Return True for integers, None and slices without steps, which NumPy takes as PyTorch does."""
-    for i in index if type(index) is tuple else (index,):
-        kind = type(i)
-        if kind is slice:
-            if type(i.start) not in BOUNDS or type(i.stop) not in BOUNDS or i.step is not None:
-                return False
-        elif kind is not int and i is not None:
-            return False
-    return True
-
-
 def install(cls: Any, plan: Plan, scope: dict) -> None:
     """Put the operation's generated code in front of its public functions."""
-    scope |= {"new_axis": new_axis, "swapped": swapped, "are_plain": are_plain, "expanded": expanded}
+    scope |= {"new_axis": new_axis, "swapped": swapped, "is_plain": is_plain, "expanded": expanded}
     for name, call in CALLS.get(cls.__name__, {}).items():
         entry = registry.TABLE.get(name)
         lines = text(call, plan, "self" if entry is None else "input")

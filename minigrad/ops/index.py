@@ -35,7 +35,7 @@ from .base.nodes import ShapeOf
 from .base.registry import op, raise_explained, rename_code
 from .compare import Where, where
 from .copy import Copy, value_on_device, written
-from .index_parts import is_mask, parse
+from .index_parts import is_mask, is_plain, parse
 from .index_places import (
     WHOLE,
     add_at,
@@ -362,8 +362,11 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
         )
     if self._np_dtype.kind in "iu" and not isinstance(value, int):
         warn_fraction(self, value)
-    basic, advanced = parse(self, index)
-    part = self if advanced and selects_all(basic) else Index.apply(self, basic)
+    if is_plain(index):
+        part, advanced = self[index], []
+    else:
+        basic, advanced = parse(self, index)
+        part = self if advanced and selects_all(basic) else Index.apply(self, basic)
     if not advanced:
         short = trimmed(value, part.ndim)
         try:
