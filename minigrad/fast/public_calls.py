@@ -10,7 +10,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from .text_plan import Plan
 CALL = """\
 if type({x}) in PLAIN and type(a := {x}._a) is ndarray and (frame := current()).eager_ok:
     try:
-        {given}result = ({array}) if {plain} else None{checked}
+        {given}result = ({array}) if {plain} else None
     except Exception:  # the function explains it
         result = None
     if result is not None:
@@ -51,39 +51,47 @@ class Call:
     array: str  # the view, by NumPy, which raises an error for impossible arguments
     kept: str  # the arguments of the operation as its history keeps them
     plain: str = "True"  # the condition for calls that NumPy understands as PyTorch does
-    given: str = ""  # an assignment before
-    checked: str = ""  # a statement after
+    given: str = ""  # statements before
 
 
 ONE_OR_MANY = "{1} = {0}\nif type({0}[0]) is not int:\n    ({1},) = {0}".format
-# NumPy takes any negative size for -1
-CHECKED = "if (shape_of := result.shape) != sizes and -1 not in sizes:\n    result = None"
-SIZES = partial(Call, array="a.reshape(sizes)", kept="shape_of", checked=CHECKED)
 ROWS = "a.flags.c_contiguous"
+SIZES = "(sizes in known or are_sizes(sizes))"
 
 
 # operation -> name of the function -> its call
 CALLS = {
     "Reshape": {
-        "reshape": SIZES(plain=ROWS, given=ONE_OR_MANY("shape", "sizes")),
-        "view": SIZES(plain=f"dtype is None and {ROWS}", given=ONE_OR_MANY("size", "sizes")),
+        "reshape": Call("a.reshape(sizes)", "result.shape", f"{ROWS} and {SIZES}", ONE_OR_MANY("shape", "sizes")),
+        "view": Call(
+            "a.reshape(sizes)", "result.shape", f"dtype is None and {ROWS} and {SIZES}", ONE_OR_MANY("size", "sizes")
+        ),
         "flatten": Call(
             "a.reshape((*a.shape[:start_dim], -1))",
             "result.shape",
-            f"end_dim == -1 and 0 <= start_dim < a.ndim - 1 and {ROWS}",
+            f"type(start_dim) is int and end_dim == -1 and 0 <= start_dim < a.ndim - 1 and {ROWS}",
         ),
     },
     "Expand": {
         "expand": Call(
-            "expanded(a, sizes)", "result.shape", f"{ROWS} and a.dtype.kind in 'biuf'", ONE_OR_MANY("size", "sizes")
+            "expanded(a, sizes)",
+            "result.shape",
+            f"{ROWS} and a.dtype.kind in 'biuf' and {SIZES}",
+            ONE_OR_MANY("size", "sizes"),
         )
     },
     "Unsqueeze": {
-        "unsqueeze": Call("a[new_axis(d)]", "result.shape", "d >= 0", "d = dim if dim >= 0 else dim + a.ndim + 1")
+        "unsqueeze": Call(
+            "a[new_axis(d)]",
+            "result.shape",
+            "type(dim) is int and 0 <= (d := dim if dim >= 0 else dim + a.ndim + 1) <= a.ndim",
+        )
     },
     "SqueezeDims": {"squeeze": Call("a.squeeze(dim)", "result.shape", "type(dim) is int")},
     "Permute": {
-        "permute": Call("a.transpose(order)", "tuple(order)", "min(order) >= 0", ONE_OR_MANY("dims", "order")),
+        "permute": Call(
+            "a.transpose(sizes)", "known[sizes]", f"{SIZES} and -1 not in sizes", ONE_OR_MANY("dims", "sizes")
+        ),
         "T": Call("a.T", "swapped(a.ndim)"),
     },
     "Transpose": {
@@ -100,6 +108,19 @@ CALLS = {
         )
     },
 }
+
+
+known: dict = {}  # tuples of integers from -1 on; finding one here reads no 0-d tensor
+
+
+def are_sizes(sizes: tuple) -> bool:
+    """Return True for a tuple of integers from -1 on, and remember it; NumPy would take any negative one for -1."""
+    if not isinstance(sizes, tuple) or {*map(type, sizes)} != {int} or min(sizes) < -1:
+        return False
+    if len(known) >= 4096:
+        known.clear()
+    known[sizes] = tuple(sizes)
+    return True
 
 
 @cache
@@ -132,6 +153,7 @@ def expanded(a: np.ndarray, sizes: tuple) -> np.ndarray | None:
 def install(cls: Any, plan: Plan, scope: dict) -> None:
     """Put the operation's generated code in front of its public functions."""
     scope |= {"new_axis": new_axis, "swapped": swapped, "is_plain": is_plain, "expanded": expanded}
+    scope |= {"known": known, "are_sizes": are_sizes}
     for name, call in CALLS.get(cls.__name__, {}).items():
         entry = registry.TABLE.get(name)
         lines = text(call, plan, "self" if entry is None else "input")
@@ -148,7 +170,6 @@ def text(call: Call, plan: Plan, x: str) -> str:
         x=x,
         given=formula_text.indented(call.given + "\n", 8) if call.given else "",
         array=call.array,
-        checked=formula_text.indented("\n" + call.checked, 8) if call.checked else "",
         plain=call.plain,
         names=", ".join(plan.names),
         kept=call.kept,
