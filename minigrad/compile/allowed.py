@@ -19,8 +19,8 @@ import numpy as np
 from ..arrays.devices import device
 from ..arrays.dtypes import dtype
 from ..core.tensor import Tensor
-from ..ops.base.registry import operation_of
 from ..ops.generator import Generator
+from ..ops.public_functions import operation_of
 
 # numbers, texts and other values that are compared as such
 PLAIN = (int, float, complex, str, bytes, type(None), type(...), slice, range, dtype, np.dtype, np.generic, device)

@@ -39,6 +39,7 @@ from ..ops.base import registry
 from ..ops.base.families import spread
 from ..ops.base.nodes import ShapeOf
 from ..ops.base.primitive import as_tensor
+from ..ops.public_functions import named_code
 from ..ops.tensor_methods import OPERAND, not_implemented
 from . import formula_text, pointwise_text, public_calls
 from .flat_nodes import (
@@ -141,7 +142,7 @@ def load(cls: Any, scope: dict) -> tuple:
         functions.append(scope["apply"])
     if is_pointwise(cls):
         for f in functions:
-            registry.named_code(f.__code__, cls.name)
+            named_code(f.__code__, cls.name)
     return fast, pull
 
 

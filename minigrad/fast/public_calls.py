@@ -21,6 +21,7 @@ from ..core.graph import history
 from ..core.tensor import Tensor, wrap
 from ..ops.base import registry
 from ..ops.index_parts import is_plain
+from ..ops.public_functions import begin_with, compiled, rename_code
 from . import formula_text
 from .flat_nodes import PLAIN
 from .text_plan import Plan
@@ -160,7 +161,7 @@ def install(cls: Any, plan: Plan, scope: dict) -> None:
         if entry is None:
             install_method(name, lines, scope)
         else:
-            registry.begin_with(entry.function, lines, scope)
+            begin_with(entry.function, lines, scope)
         cls.dispatch_source += f"\n# {name} begins with\n{lines}"
 
 
@@ -189,7 +190,7 @@ def install_join(cls: Any) -> None:
     if cls.__name__ in JOINS:
         name, join = JOINS[cls.__name__]
         lines = "if (joined := join(by, tensors, dim)) is not None:\n    return joined\n"
-        registry.begin_with(registry.TABLE[name].function, lines, {"join": plainly_joined, "by": join})
+        begin_with(registry.TABLE[name].function, lines, {"join": plainly_joined, "by": join})
 
 
 def plainly_joined(join: Callable, tensors: Any, dim: Any) -> Tensor | None:
@@ -226,6 +227,6 @@ def install_method(name: str, call: str, scope: dict) -> None:
     definition = known.fget if isinstance(known, property) else known
     others = "".join([f", {p}" for p in list(inspect.signature(definition).parameters)[1:]])
     scope[f"definition_of_{name}"] = definition
-    exec(registry.compiled(METHOD.format(name=name, others=others, call=formula_text.indented(call, 4))), scope)
-    f = registry.rename_code(functools.wraps(definition)(scope[name]), definition.__name__)
+    exec(compiled(METHOD.format(name=name, others=others, call=formula_text.indented(call, 4))), scope)
+    f = rename_code(functools.wraps(definition)(scope[name]), definition.__name__)
     setattr(Tensor, name, property(f, doc=known.__doc__) if isinstance(known, property) else f)

@@ -25,10 +25,11 @@ from ..errors import error, no_room
 from ..events import events
 from ..layers.transform import layers_of
 from . import transfer
-from .base.registry import TABLE, op, raise_explained, rename_code, write_out
+from .base.registry import TABLE, op
 from .copy import fitting, on_device
 from .from_data import array_of, chosen, copied, leaf, made, plain_numbers, warn_copy
 from .pin import pinned
+from .public_functions import raise_explained, rename_code, write_out
 
 ADDED = (
     inspect.Parameter("layout", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="Any"),

@@ -28,11 +28,10 @@ from ..events import events
 from ..kernels import pointwise_calls
 from ..layers.batching import front, lift
 from ..tensors.printing import error_notes
-from .base import registry
 from .base.families import Linear, NonDifferentiable, Operation, View
 from .base.layouts import wrap_near
 from .base.nodes import ShapeOf
-from .base.registry import op, raise_explained, rename_code
+from .base.registry import op
 from .compare import Where, where
 from .copy import Copy, value_on_device, written
 from .index_parts import is_mask, is_plain, parse
@@ -50,6 +49,7 @@ from .index_places import (
     take_at,
 )
 from .node_names import ending
+from .public_functions import named_code, raise_explained, rename_code
 
 METHODS: dict = {}  # of Tensor; `writes` adds the in-place forms
 
@@ -490,6 +490,6 @@ def where_true(mask: Tensor) -> tuple:
     return tuple([Index.apply(found, (WHOLE, d)) for d in range(mask.ndim)])
 
 
-registry.named_code(getitem.__code__, "getitem")
-registry.named_code(setitem.__code__, "setitem")
+named_code(getitem.__code__, "getitem")
+named_code(setitem.__code__, "setitem")
 METHODS |= {"__getitem__": getitem, "__setitem__": setitem, "__delitem__": delitem}
