@@ -21,7 +21,7 @@ from ..core.graph import history
 from ..core.tensor import Tensor, wrap
 from ..ops.base import registry
 from ..ops.index_parts import is_plain
-from ..ops.public_functions import begin_with, compiled, rename_code
+from ..ops.public_functions import begin_with, compiled, operation_of, rename_code
 from . import formula_text
 from .flat_nodes import PLAIN
 from .text_plan import Plan
@@ -159,7 +159,7 @@ def install(cls: Any, plan: Plan, scope: dict) -> None:
         entry = registry.TABLE.get(name)
         lines = text(call, plan, "self" if entry is None else "input")
         if entry is None:
-            install_method(name, lines, scope)
+            install_method(cls, name, lines, scope)
         else:
             begin_with(entry.function, lines, scope)
         cls.dispatch_source += f"\n# {name} begins with\n{lines}"
@@ -221,12 +221,12 @@ def plainly_joined(join: Callable, tensors: Any, dim: Any) -> Tensor | None:
 LISTS = {list, tuple}
 
 
-def install_method(name: str, call: str, scope: dict) -> None:
+def install_method(cls: Any, name: str, call: str, scope: dict) -> None:
     """Give Tensor a method, or a property, that begins with these lines."""
-    known = getattr(Tensor, name)
+    known: Any = getattr(Tensor, name)
     definition = known.fget if isinstance(known, property) else known
     others = "".join([f", {p}" for p in list(inspect.signature(definition).parameters)[1:]])
     scope[f"definition_of_{name}"] = definition
     exec(compiled(METHOD.format(name=name, others=others, call=formula_text.indented(call, 4))), scope)
-    f = rename_code(functools.wraps(definition)(scope[name]), definition.__name__)
+    f = rename_code(functools.wraps(definition)(scope[name]), operation_of(definition.__code__) or cls.name)
     setattr(Tensor, name, property(f, doc=known.__doc__) if isinstance(known, property) else f)

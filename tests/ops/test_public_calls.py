@@ -122,3 +122,16 @@ def test_transforms_see_the_calls():
     assert minigrad.func.vmap(lambda t: t.view(-1)[2:].unsqueeze(0))(x).tolist() == x.view(3, 1, -1)[..., 2:].tolist()
     found = minigrad.func.grad(lambda t: (minigrad.cat([t[0], t[1].T.T]) * t.flatten(0, 1)[:4]).sum())(x)
     assert found.tolist() == minigrad.func.grad(lambda t: (t[:2].reshape(4, 4) * t.reshape(6, 4)[:4]).sum())(x).tolist()
+
+
+@pytest.mark.parametrize("view, name", (
+    (lambda x: x.T, "permute"), (lambda x: x.mT, "transpose"), (lambda x: x[0], "getitem"), (lambda x: x.view(-1), "view"),
+    (lambda x: minigrad.transpose(x, 0, 1), "transpose"), (lambda x: x.swapaxes(0, 1), "transpose"),
+))  # fmt: skip
+def test_a_recording_names_the_call_from_the_second_on_too(view, name):
+    x = minigrad.eye(2)
+    view(x)
+    with minigrad.record() as rec:
+        view(x)
+    (op,) = rec.to_dict()["ops"]
+    assert op["name"] == name
