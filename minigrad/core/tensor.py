@@ -34,8 +34,7 @@ new = object.__new__
 class Tensor(Methods):
     """An n-dimensional array that can remember how it was computed.
 
-    `Tensor(data)` makes a tensor of the default dtype, like PyTorch's legacy constructor; `minigrad.tensor` is the usual
-    way.
+    `Tensor(data)` makes one of the default dtype, like PyTorch's legacy constructor; `minigrad.tensor` is the usual way.
 
     >>> import minigrad
     >>> x = minigrad.tensor([1., 2.], requires_grad=True)
