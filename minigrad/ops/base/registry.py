@@ -76,7 +76,12 @@ def enter(name: str, function: Callable, samples: tuple, aliases: tuple = (), **
 
 
 def op(
-    *samples: str, name: str | None = None, out: bool = False, node: Any = "", aliases: tuple = (), **settings: Any
+    *samples: str,
+    name: str | None = None,
+    out: bool = False,
+    node: str | Callable = "",
+    aliases: tuple = (),
+    **settings: Any,
 ) -> Callable:
     """Enter a function into the table.  `out` adds an `out=` argument, `inplace` a method `name_` that writes into self.
 
