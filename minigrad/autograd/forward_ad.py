@@ -13,7 +13,7 @@ from ..core.tensor import Tensor, is_float
 from ..errors import error, warn
 from ..events import events
 from ..layers.transform import laid_out_like
-from ..ops.base.registry import named_code
+from ..ops.public_functions import named_code
 from .dual import Level, level_here, tangent_of
 
 __all__ = [

@@ -31,7 +31,7 @@ from ..core.tensor import Tensor
 from ..errors import error
 from ..events import Observer, events
 from ..ops import transfer
-from ..ops.base.registry import operation_of
+from ..ops.public_functions import operation_of
 from ..places import PACKAGE
 from .profiler_report import Event, EventList
 

@@ -19,8 +19,8 @@ import numpy as np
 from ..arrays.devices import device
 from ..arrays.dtypes import dtype
 from ..core.tensor import Tensor
-from ..ops.base.registry import operation_of
 from ..ops.generator import Generator
+from ..ops.public_functions import operation_of
 from ..places import home
 
 # numbers, texts and other values that are compared as such

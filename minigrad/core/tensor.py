@@ -22,7 +22,7 @@ from ..events import events, services
 from ..signatures import getter
 from .frames import current
 from .graph import Edge, Leaf, ViewOf, history, is_leaf, output_index, producer, retains
-from .saved import INFERENCE, Version, plain_tensor, version
+from .saved import INFERENCE, Version, memory, plain_tensor, version
 
 if TYPE_CHECKING:
     from ..tensors.methods import Methods
@@ -153,9 +153,7 @@ class Tensor(Methods):
     def _alias(self) -> Tensor:
         """Return another tensor on the same memory, without history."""
         t = wrap(self._a)
-        if self._ver is None:
-            self._ver = Version()
-        t._ver = self._ver
+        t._ver = memory(self)
         return t
 
     def detach_(self) -> Tensor:

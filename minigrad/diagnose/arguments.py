@@ -20,7 +20,8 @@ from ..arrays.shapes import apart, meeting, sketch
 from ..core.context import Ctx
 from ..core.tensor import Tensor
 from ..errors import InternalError, Interruption, MinigradError, error, no_room
-from ..ops.base.registry import SPELLINGS, TABLE
+from ..ops.base.registry import TABLE
+from ..ops.public_functions import SPELLINGS
 from ..places import through_users_code, user_frame, variables
 from .made_lines import made_at, without_return
 from .report import explains

@@ -17,7 +17,7 @@ from ..arrays import dtypes
 from ..arrays.dtypes import ALL, FLOATS, bool_, uint8
 from ..core.tensor import Tensor
 from ..kernels.operands import NUMERIC
-from ..ops.base.registry import SPELLINGS
+from ..ops.public_functions import SPELLINGS
 
 
 class Kind(NamedTuple):

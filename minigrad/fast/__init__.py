@@ -8,6 +8,7 @@ on first use; `python -m minigrad.fast mul` prints it.  MINIGRAD_GENERIC=1 switc
 Measured gains decided each choice; the large ones are arrays instead of Tensors in a first-order backward, NumPy scalars
 instead of 0-d arrays there, flat nodes, and numbers kept as tensors.  text_plan.py decides which names an operation's source
 needs, pointwise_text.py and formula_text.py generate it, flat_nodes.py has the flat nodes and the functions that it calls.
+public_calls.py does the same for the public functions of views and joins, where most of the time of a call was spent.
 """
 
 from __future__ import annotations
@@ -38,8 +39,9 @@ from ..ops.base import registry
 from ..ops.base.families import spread
 from ..ops.base.nodes import ShapeOf
 from ..ops.base.primitive import as_tensor
+from ..ops.public_functions import named_code
 from ..ops.tensor_methods import OPERAND, not_implemented
-from . import formula_text, pointwise_text, view_calls
+from . import formula_text, pointwise_text, public_calls
 from .flat_nodes import (
     PLAIN,
     UNREAD,
@@ -99,6 +101,7 @@ def specialise(cls: Any) -> None:
 def by_number(cls: Any) -> Callable:
     """Return an apply for operations with a parameter `*xs`, generated separately for each number of arguments."""
     written: dict = {}
+    public_calls.install_join(cls)
 
     def apply(*args: Any) -> Any:
         n = len(args)
@@ -117,7 +120,7 @@ def generate_apply(cls: Any, plan: Plan) -> Callable:
     cls.dispatch_source = writer(cls).write(plan, scope)
     fast, pull = load(cls, scope)
     cls.Flat.backward_on_arrays = pull
-    view_calls.install(cls, plan, scope)
+    public_calls.install(cls, plan, scope)
     return fast
 
 
@@ -139,7 +142,7 @@ def load(cls: Any, scope: dict) -> tuple:
         functions.append(scope["apply"])
     if is_pointwise(cls):
         for f in functions:
-            registry.named_code(f.__code__, cls.name)
+            named_code(f.__code__, cls.name)
     return fast, pull
 
 

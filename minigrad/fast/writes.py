@@ -12,6 +12,7 @@ from ..arrays.dtypes import FLOATS, HALVES, check_fits
 from ..arrays.errstate import restore, silence
 from ..arrays.kinds import KINDS
 from ..core.frames import OFF, ON, Frame
+from ..core.graph import history
 from ..core.saved import INFERENCE, memory
 from ..core.tensor import Tensor
 from ..errors import OutsideError
@@ -20,16 +21,21 @@ from ..ops.base.families import Pointwise
 from ..ops.copy import Copy
 
 
-def untracked(*args: Any) -> bool:
-    """Return True if no argument has a history that a write could change."""
-    return all([not isinstance(a, Tensor) or a._edge is None and a._view is None for a in args])
+def untracked(x: Tensor) -> bool:
+    """Return True if neither x nor a tensor that it is a view of has a history, which a write could change."""
+    t: Tensor | None = x
+    while t is not None and history(t) is None:
+        t = None if t._view is None else t._view.parent
+    return t is None
 
 
 def write_plain(frame: Frame, fn: Any, x: Tensor, others: tuple) -> bool:
     """Write among plain tensors of one float dtype if no history changes; return False for anything else."""
-    if frame is not OFF and (frame is not ON or not untracked(x, *others)) or frame.observers:
+    if frame is not OFF and frame is not ON or frame.observers:
         return False
     if x._layer is not None or x._ver is INFERENCE or fn.update is not None:
+        return False
+    if frame is ON and not (untracked(x) and all([not isinstance(o, Tensor) or history(o) is None for o in others])):
         return False
     a, values = x._a, []
     for o in others:

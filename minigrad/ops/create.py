@@ -25,10 +25,11 @@ from ..errors import error, no_room
 from ..events import events
 from ..layers.transform import layers_of
 from . import transfer
-from .base.registry import TABLE, op, raise_explained, rename_code, write_out
+from .base.registry import TABLE, op
 from .copy import fitting, on_device
 from .from_data import array_of, chosen, copied, leaf, made, plain_numbers, warn_copy
 from .pin import pinned
+from .public_functions import raise_explained, rename_code, write_out
 
 ADDED = (
     inspect.Parameter("layout", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="Any"),
@@ -212,8 +213,11 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = No
         start, end = 0, start
     if end is None:
         raise error(TypeError, "arange", "missing the argument end", "write arange(end) or arange(start, end, step)")
-    start, end, step = [number(x, "arange") for x in (0 if start is None else start, end, step)]
-    if not all([math.isfinite(x) for x in (start, end, step)]):
+    start, end, step = [
+        x if type(x) is int else number(x, "arange") for x in (0 if start is None else start, end, step)
+    ]
+    whole = isinstance(start, int) and isinstance(end, int) and isinstance(step, int)
+    if not whole and not all([math.isfinite(x) for x in (start, end, step)]):
         raise error(
             RuntimeError, "arange", f"unsupported range: {start} -> {end} in steps of {step}", "pass finite numbers"
         )
@@ -230,7 +234,6 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = No
             f"upper bound {end} and lower bound {start} are inconsistent with the sign of step {step}",
             f"write arange({start}, {end}, {-step})",
         )
-    whole = not any(isinstance(x, float) for x in (start, end, step))
     n = -((start - end) // step) if whole else math.ceil((end - start) / step)
     target = dtypes.numpy_dtype(dtype) if dtype is not None else dtypes.I8 if whole else dtypes.default()
     if target.kind in "iu":
@@ -355,6 +358,9 @@ def filled_like(input: Tensor, value: Any, dtype: Any, device: Any, memory_forma
     if type(input) is Box:
         return new_filled(input, tuple(input.shape), value, dtype, device, who)
     a, kind = input._a, input._np_dtype if dtype is None else dtypes.numpy_dtype(dtype)
+    plainly = device is memory_format is None and type(a) is np.ndarray and a.flags.c_contiguous and is_plain_mode()
+    if plainly and (value is None or type(value) is int and not value):
+        return wrap((np.empty if value is None else np.zeros)(a.shape, kind))
     value = fitting(value, kind, who) if value else value
     if is_meta(a) and device is not None and on_device(device) != META:
         return made(blank(a.shape, value, kind, device, who))

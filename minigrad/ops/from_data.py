@@ -219,7 +219,7 @@ def array_of(data: Any, dtype: Any, who: str) -> np.ndarray:
     if isinstance(data, (np.ndarray, np.generic)):
         target = native(data) if dtype is None else dtypes.numpy_dtype(dtype)
         return np.array(unmasked(data, who), dtype=target, order="C")
-    if not isinstance(data, (*SEQUENCES, int, float)):
+    if type(data) not in NUMBERS and not isinstance(data, (*SEQUENCES, int, float)):
         if hasattr(data, "__cuda_array_interface__"):
             array = on_gpu(data)._a
             return array.astype(array.dtype if dtype is None else dtypes.numpy_dtype(dtype), "C")
@@ -302,7 +302,7 @@ def plain(data: Any, who: str) -> Any:
 
 def check_lengths(data: Any, who: str) -> None:
     """Raise an error unless all lists of a level of nesting have the same length."""
-    if type(data) in (list, tuple) and set(map(type, data)) <= NUMBERS:
+    if type(data) in NUMBERS or type(data) in (list, tuple) and set(map(type, data)) <= NUMBERS:
         return
     dim, level = 0, [data]
     while any(isinstance(d, SEQUENCES) for d in level):

@@ -6,6 +6,7 @@ repeated indices.  The public functions that write are in scattering.py, whole s
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ class Gather(Linear):
 
     call = "x.gather(dim, index)"
     integers = ("index",)
+    quiet = True
 
     @staticmethod
     def impl(x: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray:
@@ -91,10 +93,16 @@ def added_at(shape: tuple, dim: int, index: np.ndarray, g: np.ndarray) -> np.nda
 
 def along(dim: int, index: np.ndarray) -> tuple:
     """Return NumPy's index: `index` itself at dimension `dim`, every position elsewhere."""
-    n = index.ndim
-    return tuple(
-        [index if d == dim else np.arange(m).reshape((m,) + (1,) * (n - d - 1)) for d, m in enumerate(index.shape)]
-    )
+    found = (few_positions if index.size < kernels.PLACES_FROM else positions)(index.shape)
+    return (*found[:dim], index, *found[dim + 1 :])
+
+
+def positions(shape: tuple) -> tuple:
+    """Return the positions in each dimension, as arrays that broadcast to the shape."""
+    return tuple([np.arange(m).reshape((m,) + (1,) * (len(shape) - d - 1)) for d, m in enumerate(shape)])
+
+
+few_positions = lru_cache(64)(positions)  # they take longer than reading at them
 
 
 # ---------------------------------------------------------------------- one index per element

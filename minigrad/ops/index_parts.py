@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,19 @@ from .index_places import WHOLE
 
 MASKS = (BOOL, np.dtype(np.uint8))
 INDICES = (I8, np.dtype(np.int32), *MASKS)
+BOUNDS = {int, NoneType}  # the types of plain bounds of slices
+
+
+def is_plain(index: Any) -> bool:
+    """Return True for integers, None and slices without steps, which NumPy takes as PyTorch does."""
+    for i in index if type(index) is tuple else (index,):
+        kind = type(i)
+        if kind is slice:
+            if type(i.start) not in BOUNDS or type(i.stop) not in BOUNDS or i.step is not None:
+                return False
+        elif kind is not int and i is not None:
+            return False
+    return True
 
 
 def parse(x: Tensor, index: Any) -> tuple:

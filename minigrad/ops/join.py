@@ -432,4 +432,4 @@ def sizes_of(who: str, x: Tensor) -> tuple:
     if not x.ndim:
         kind = IndexError if who == "unbind" else RuntimeError
         raise error(kind, who, f"{who} expects at least a 1-dimensional tensor", "write x.unsqueeze(0)")
-    return tuple(x.shape)
+    return x._sizes

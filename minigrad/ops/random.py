@@ -23,13 +23,14 @@ from ..events import events
 from ..kernels.cpu import normal_rng as noise
 from ..layers.transform import layers_of
 from .base.families import NonDifferentiable, Operation, Pointwise
-from .base.registry import called, op
+from .base.registry import op
 from .broadcast import broadcast_shapes, broadcast_tensors
 from .copy import Copy, on_device
 from .create import factory, number, settings, sizes
 from .from_data import chosen, made
 from .generator import Generator, source
 from .products import one_dtype
+from .public_functions import called
 
 
 def draw(who: str, shape: Any, generator: Generator | None, sample: Callable, device: Any = None) -> Tensor:

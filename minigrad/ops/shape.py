@@ -22,11 +22,11 @@ from ..core.tensor import Tensor
 from ..errors import error
 from ..layers.batching import lift
 from ..tensors.printing import error_notes
-from .base import registry
 from .base.families import View
 from .base.registry import op
 from .copy import Alias, Contiguous
 from .dimensions import axes, axis
+from .public_functions import named_code
 
 
 class Reshape(View):
@@ -430,4 +430,4 @@ METHODS = {
     "H": property(matrix_transpose),
     "mH": property(matrix_transpose),
 }
-registry.named_code(reverse.__code__, "permute")
+named_code(reverse.__code__, "permute")

@@ -25,6 +25,7 @@ from ..events import events
 from .as_strided import memory_of
 from .base import registry
 from .create import sizes
+from .public_functions import declared, rename_code
 from .shape import squeeze, t, transpose, unsqueeze
 
 ALONE = 2  # sys.getrefcount of an object that only one attribute holds; the call itself counts one
@@ -58,7 +59,7 @@ def reshaping(view: Callable) -> Callable:
 
     method.__doc__ = f"In-place form of {view.__name__}: change the tensor's shape."
     signature = registry.in_place_signature(inspect.signature(view))
-    return registry.declared(registry.rename_code(method, name), view, signature)
+    return declared(rename_code(method, name), view, signature)
 
 
 def check_unshared(self: Tensor, name: str, fix: str) -> None:

@@ -29,6 +29,7 @@ from . import (
 )
 from .base import registry
 from .base.families import Pointwise
+from .public_functions import named_code, operation_of, rename_code
 
 # operator -> the operation's name in the table; the binary ones have a reflected form, and some an in-place one
 BINARY = {
@@ -72,7 +73,7 @@ def binary(cls: type[Pointwise], swap: bool) -> Any:
             return not_implemented(cls.function_name(), self, other)
         return cls.apply(other, self) if swap else cls.apply(self, other)
 
-    return registry.rename_code(method, cls.function_name())
+    return rename_code(method, cls.function_name())
 
 
 def comparison(cls: type[Pointwise]) -> Any:
@@ -81,7 +82,7 @@ def comparison(cls: type[Pointwise]) -> Any:
     def method(self: Tensor, other: Any) -> Any:
         return cls.apply(self, other) if isinstance(other, OPERAND) else NotImplemented
 
-    return registry.rename_code(method, cls.function_name())
+    return rename_code(method, cls.function_name())
 
 
 def in_place(cls: type[Pointwise]) -> Any:
@@ -90,7 +91,7 @@ def in_place(cls: type[Pointwise]) -> Any:
     def method(self: Tensor, other: Any) -> Tensor:
         return inplace(cls, self, other)
 
-    return registry.rename_code(method, cls.function_name() + "_")
+    return rename_code(method, cls.function_name() + "_")
 
 
 def invert(self: Tensor) -> Tensor:
@@ -138,7 +139,7 @@ def install_operators(T: Any) -> None:
     for name, op in UNARY.items():
         setattr(T, f"__{name}__", table[op].function)
     T.__pos__, T.__invert__ = table["positive"].function, invert
-    T.__matmul__, T.__rmatmul__ = registry.rename_code(matmul, "matmul"), registry.rename_code(rmatmul, "matmul")
+    T.__matmul__, T.__rmatmul__ = rename_code(matmul, "matmul"), rename_code(rmatmul, "matmul")
     T.__hash__ = object.__hash__  # by identity, although == compares values
 
 
@@ -151,12 +152,12 @@ def install() -> None:
     T.copy_, T.fill_, T.zero_, T.cpu, T.cuda = copy.copy_, copy.fill_, copy.zero_, copy.cpu, copy.cuda
     T.pin_memory = pin.pin_memory
     for f in (copy.copy_, copy.fill_, copy.zero_):
-        registry.named_code(f.__code__, f.__name__)
+        named_code(f.__code__, f.__name__)
     for name, method in copy.casts().items():
         setattr(T, name, method)
     for module in (predicates, create, diagonal, index, inverses, legacy, masks, random, shape, shape_inplace, storage):
         for name, method in module.METHODS.items():
             setattr(T, name, method)
-            if hasattr(method, "__code__") and registry.operation_of(method.__code__) is None:
-                registry.named_code(method.__code__, name)
+            if hasattr(method, "__code__") and operation_of(method.__code__) is None:
+                named_code(method.__code__, name)
     registry.attach(T)

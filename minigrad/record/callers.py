@@ -18,7 +18,8 @@ from typing import Any
 
 from ..core.graph import history
 from ..core.tensor import Box, Tensor
-from ..ops.base.registry import CODES, TABLE, operation_of
+from ..ops.base.registry import TABLE
+from ..ops.public_functions import CODES, operation_of
 from ..places import PACKAGE, Place
 from .schema import Where
 

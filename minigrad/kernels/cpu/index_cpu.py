@@ -22,6 +22,8 @@ from ..threads import launch
 
 PLACES_FROM = 2048  # indices or elements; NumPy needs 20 microseconds for them, and a first lesson would wait
 
+COLUMNS_FROM = 65536  # elements; below, NumPy takes columns in less time
+
 HOW = {
     "write": "new",
     "add": "old + new",
@@ -205,8 +207,10 @@ def take(x: np.ndarray, dim: int, index: np.ndarray, signed: bool = True) -> np.
     """Return the slices of x at indices along dim; `signed` ones may be negative."""
     if on_device(x):
         return cuda_kernels("indexing").slices(x, dim, index, signed)
+    if dim == 0 or x.size < COLUMNS_FROM or index.dtype.kind != "i":  # NumPy copies rows as quickly
+        return None
     shape = x.shape[:dim] + index.shape + x.shape[dim + 1 :]
-    if not worth_a_kernel(x, math.prod(shape)) or index.dtype.kind != "i":
+    if not worth_a_kernel(x, math.prod(shape)):
         return None
     out = np.empty(shape, x.dtype)
     arrays = [lines(x, dim), lines(out, dim, dim + index.ndim)]

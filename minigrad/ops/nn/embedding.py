@@ -31,6 +31,8 @@ class Embed(Linear):
     def impl(weight: np.ndarray, indices: np.ndarray, padding: int | None, even: bool) -> np.ndarray:
         if (found := kernels.take(weight, 0, indices, signed=False)) is not None:
             return found
+        if kernels.in_range(indices, len(weight)):
+            return weight.take(indices, axis=0)
         low, high = (int(indices.min()), int(indices.max())) if indices.size else (0, -1)
         if low < 0 or high >= len(weight):
             raise error(

@@ -1,0 +1,232 @@
+"""Public functions of views and joins, for plain tensors: one NumPy call and one tensor, in the function that a user calls.
+
+The function in ops/ is the definition: it takes every call that is not plain, and the ones that fail, to explain them.  In
+front of it goes generated code: NumPy's call, which checks the arguments, then the tensor and its history as in `apply`.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..arrays.kinds import KINDS
+from ..core.frames import current
+from ..core.graph import history
+from ..core.tensor import Tensor, wrap
+from ..ops.base import registry
+from ..ops.index_parts import is_plain
+from ..ops.public_functions import begin_with, compiled, operation_of, rename_code
+from . import formula_text
+from .flat_nodes import PLAIN
+from .text_plan import Plan
+
+CALL = """\
+if type({x}) in PLAIN and type(a := {x}._a) is ndarray and (frame := current()).eager_ok:
+    try:
+        {given}result = ({array}) if {plain} else None
+    except Exception:  # the function explains it
+        result = None
+    if result is not None:
+        {names} = {x}, {kept}
+        {recorded}
+        return out
+"""
+
+METHOD = """\
+def {name}(self{others}):
+    {call}
+    return definition_of_{name}(self{others})
+"""
+
+
+@dataclass
+class Call:
+    """One public function of a view.  Its texts name the tensor's array `a` and the function's parameters."""
+
+    array: str  # the view, by NumPy, which raises an error for impossible arguments
+    kept: str  # the arguments of the operation as its history keeps them
+    plain: str = "True"  # the condition for calls that NumPy understands as PyTorch does
+    given: str = ""  # statements before
+
+
+ONE_OR_MANY = "{1} = {0}\nif type({0}[0]) is not int:\n    ({1},) = {0}".format
+ROWS = "a.flags.c_contiguous"
+SIZES = "(sizes in known or are_sizes(sizes))"
+
+
+# operation -> name of the function -> its call
+CALLS = {
+    "Reshape": {
+        "reshape": Call("a.reshape(sizes)", "result.shape", f"{ROWS} and {SIZES}", ONE_OR_MANY("shape", "sizes")),
+        "view": Call(
+            "a.reshape(sizes)", "result.shape", f"dtype is None and {ROWS} and {SIZES}", ONE_OR_MANY("size", "sizes")
+        ),
+        "flatten": Call(
+            "a.reshape((*a.shape[:start_dim], -1))",
+            "result.shape",
+            f"type(start_dim) is int and end_dim == -1 and 0 <= start_dim < a.ndim - 1 and {ROWS}",
+        ),
+    },
+    "Expand": {
+        "expand": Call(
+            "expanded(a, sizes)",
+            "result.shape",
+            f"{ROWS} and a.dtype.kind in 'biuf' and {SIZES}",
+            ONE_OR_MANY("size", "sizes"),
+        )
+    },
+    "Unsqueeze": {
+        "unsqueeze": Call(
+            "a[new_axis(d)]",
+            "result.shape",
+            "type(dim) is int and 0 <= (d := dim if dim >= 0 else dim + a.ndim + 1) <= a.ndim",
+        )
+    },
+    "SqueezeDims": {"squeeze": Call("a.squeeze(dim)", "result.shape", "type(dim) is int")},
+    "Permute": {
+        "permute": Call(
+            "a.transpose(sizes)", "known[sizes]", f"{SIZES} and -1 not in sizes", ONE_OR_MANY("dims", "sizes")
+        ),
+        "T": Call("a.T", "swapped(a.ndim)"),
+    },
+    "Transpose": {
+        "transpose": Call(
+            "a.swapaxes(dim0, dim1)", "swapped(a.ndim, dim0, dim1)", "type(dim0) is int and type(dim1) is int"
+        ),
+        "mT": Call("a.swapaxes(-1, -2)", "swapped(a.ndim, -1, -2)"),
+    },
+    "Index": {
+        "__getitem__": Call(
+            "a[index + (...,)] if type(index) is tuple else a[index, ...]",
+            "index if type(index) is tuple else (index,)",
+            "type(index) is int or type(index) not in PLAIN and is_plain(index)",
+        )
+    },
+}
+
+
+known: dict = {}  # tuples of integers from -1 on; finding one here reads no 0-d tensor
+
+
+def are_sizes(sizes: tuple) -> bool:
+    """Return True for a tuple of integers from -1 on, and remember it; NumPy would take any negative one for -1."""
+    if not isinstance(sizes, tuple) or {*map(type, sizes)} != {int} or min(sizes) < -1:
+        return False
+    if len(known) >= 4096:
+        known.clear()
+    known[sizes] = tuple(sizes)
+    return True
+
+
+@cache
+def new_axis(d: int) -> tuple:
+    """Return the index that adds a dimension at position d."""
+    return (slice(None),) * d + (None,)
+
+
+@cache
+def swapped(n: int, *dims: int) -> tuple:
+    """Return the order of n dimensions after two of them are swapped; without these, the reverse order."""
+    order = list(range(n))
+    for i, j in [dims] if dims else zip(range(n // 2), range(n - 1, 0, -1)):
+        order[i], order[j] = order[j], order[i]
+    return tuple(order)
+
+
+def expanded(a: np.ndarray, sizes: tuple) -> np.ndarray | None:
+    """Return an array in row-major order with dimensions of size 1 repeated; None if other sizes do not fit."""
+    lead = len(sizes) - a.ndim
+    shape, strides = list(sizes), [0] * len(sizes)
+    for d, (m, stride) in enumerate(zip(a.shape, a.strides), lead):
+        if sizes[d] == m or sizes[d] == -1:
+            shape[d], strides[d] = m, stride
+        elif m != 1:
+            return None
+    return np.ndarray(shape, a.dtype, a, 0, strides) if lead >= 0 else None
+
+
+def install(cls: Any, plan: Plan, scope: dict) -> None:
+    """Put the operation's generated code in front of its public functions."""
+    scope |= {"new_axis": new_axis, "swapped": swapped, "is_plain": is_plain, "expanded": expanded}
+    scope |= {"known": known, "are_sizes": are_sizes}
+    for name, call in CALLS.get(cls.__name__, {}).items():
+        entry = registry.TABLE.get(name)
+        lines = text(call, plan, "self" if entry is None else "input")
+        if entry is None:
+            install_method(cls, name, lines, scope)
+        else:
+            begin_with(entry.function, lines, scope)
+        cls.dispatch_source += f"\n# {name} begins with\n{lines}"
+
+
+def text(call: Call, plan: Plan, x: str) -> str:
+    """Return the generated code of a function whose first parameter is x."""
+    return CALL.format(
+        x=x,
+        given=formula_text.indented(call.given + "\n", 8) if call.given else "",
+        array=call.array,
+        plain=call.plain,
+        names=", ".join(plan.names),
+        kept=call.kept,
+        recorded=formula_text.indented(f"{formula_text.NEW}\n{formula_text.recorded(plan)}", 8),
+    )
+
+
+# ---------------------------------------------------------------------- joins
+JOINS: dict = {
+    "Cat": ("cat", np.concatenate),
+    "Stack": ("stack", lambda arrays, dim: np.array(arrays) if dim == 0 else None),
+}
+
+
+def install_join(cls: Any) -> None:
+    """Let the public function of a join begin with `join`."""
+    if cls.__name__ in JOINS:
+        name, join = JOINS[cls.__name__]
+        lines = "if (joined := join(by, tensors, dim)) is not None:\n    return joined\n"
+        begin_with(registry.TABLE[name].function, lines, {"join": plainly_joined, "by": join})
+
+
+def plainly_joined(join: Callable, tensors: Any, dim: Any) -> Tensor | None:
+    """Join untracked plain tensors of one dtype; return None for anything else, and what NumPy rejects."""
+    frame = current()
+    if (
+        not frame.eager_ok
+        or frame.on_op is not None
+        or len(KINDS) > 1
+        or type(tensors) not in LISTS
+        or type(dim) is not int
+    ):
+        return None
+    arrays, tracking = [], frame.grad
+    for t in tensors:
+        if type(t) not in PLAIN or tracking and (t._edge if t._view is None else history(t)) is not None:
+            return None
+        arrays.append(t._a)
+    if not arrays or len({a.dtype for a in arrays}) > 1:
+        return None
+    try:
+        result = join(arrays, dim)
+    except Exception:  # the function explains it
+        return None
+    return wrap(result) if result is not None and result.flags.c_contiguous else None
+
+
+LISTS = {list, tuple}
+
+
+def install_method(cls: Any, name: str, call: str, scope: dict) -> None:
+    """Give Tensor a method, or a property, that begins with these lines."""
+    known: Any = getattr(Tensor, name)
+    definition = known.fget if isinstance(known, property) else known
+    others = "".join([f", {p}" for p in list(inspect.signature(definition).parameters)[1:]])
+    scope[f"definition_of_{name}"] = definition
+    exec(compiled(METHOD.format(name=name, others=others, call=formula_text.indented(call, 4))), scope)
+    f = rename_code(functools.wraps(definition)(scope[name]), operation_of(definition.__code__) or cls.name)
+    setattr(Tensor, name, property(f, doc=known.__doc__) if isinstance(known, property) else f)

@@ -1,0 +1,137 @@
+"""Public functions that begin with generated code for plain tensors: results and errors are those of their definitions."""
+
+import numpy as np
+import pytest
+
+import minigrad
+
+VIEWS = [
+    lambda t: t.view(6, 4), lambda t: t.view(-1), lambda t: t.view((3, 8)), lambda t: t.view(size=(3, -1)),
+    lambda t: t.view(np.int64(4), 6), lambda t: t.view(minigrad.float64), lambda t: t.reshape(t.shape),
+    lambda t: t.reshape([2, -1]), lambda t: t.reshape(-1, 1), lambda t: minigrad.reshape(t, (4, 3, 2)),
+    lambda t: t.T.reshape(3, 8), lambda t: t.flatten(), lambda t: t[None].flatten(1), lambda t: t.view(2, 2, 6).flatten(0, 1),
+    lambda t: t.flatten(1), lambda t: minigrad.flatten(t), lambda t: t.T.flatten(),
+    lambda t: t.T, lambda t: t.mT, lambda t: t.view(2, 2, 6).T, lambda t: t.view(2, 2, 6).mT,
+    lambda t: t.transpose(0, 1), lambda t: t.transpose(-1, 0), lambda t: t.transpose(1, 1),
+    lambda t: t.swapaxes(axis0=0, axis1=1),
+    lambda t: t.permute(1, 0), lambda t: t.permute((1, 0)), lambda t: t.permute(-1, 0), lambda t: t.permute(dims=(0, 1)),
+    lambda t: t.unsqueeze(0), lambda t: t.unsqueeze(-1), lambda t: t.unsqueeze(2), lambda t: t.unsqueeze(-3),
+    lambda t: t[:, None].expand(4, 3, 6), lambda t: t[:1].expand(5, -1), lambda t: t.expand((2, 4, 6)),
+    lambda t: t.expand(4, 6),
+    lambda t: t[:, :1].expand(4, 3), lambda t: t[:1].expand(0, 6), lambda t: t[0, 0].expand(2, 3),
+    lambda t: t[None].squeeze(0), lambda t: t[:, None].squeeze(1), lambda t: t.squeeze(0), lambda t: t[None].squeeze(),
+    lambda t: t[0], lambda t: t[-1], lambda t: t[1:3], lambda t: t[:-1], lambda t: t[::2], lambda t: t[0, 1],
+    lambda t: t[:, 1:3],
+    lambda t: t[..., 0], lambda t: t[None], lambda t: t[:, None], lambda t: t[2:100], lambda t: t[()], lambda t: t[np.int64(1)],
+    lambda t: t[minigrad.tensor(1)], lambda t: t[minigrad.tensor(1):3],
+]  # fmt: skip
+
+
+def described(view, x):
+    """Return everything about a view that a program can see."""
+    t = view(x)
+    kept = None if t._view is None else t._view.args
+    node = None if t.grad_fn is None else t.grad_fn.name()
+    gradient = None
+    if t.requires_grad:
+        (gradient,) = minigrad.autograd.grad(t, x, minigrad.arange(t.numel(), dtype=t.dtype).reshape(t.shape))
+        gradient = gradient.tolist()
+    return t.tolist(), t._base is x, kept, repr(kept), node, t.stride(), gradient
+
+
+@pytest.mark.parametrize("tracked", (True, False))
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_is_the_one_of_the_definition(view, tracked):
+    x = minigrad.arange(24, dtype=minigrad.float32).reshape(4, 6).clone().requires_grad_(tracked)
+    found = described(view, x)
+    with minigrad.autograd.detect_anomaly():  # where nothing is written out
+        assert found == described(view, x)
+
+
+@pytest.mark.parametrize("view", (lambda t: t[1], lambda t: t.view(-1), lambda t: t.T, lambda t: t.unsqueeze(0)))
+def test_a_view_follows_writes_and_a_view_of_no_grad_stays_out(view):
+    x = minigrad.zeros(4, 6, requires_grad=True)
+    y = x * 2
+    v = view(y)
+    y.add_(1)
+    assert v.grad_fn is not None and v.tolist() == view(y).tolist()
+    with minigrad.no_grad():
+        v = view(x)
+    with pytest.raises(RuntimeError, match="no_grad"):
+        v.add_(1)
+
+
+@pytest.mark.parametrize("call", (
+    lambda t: t.view(5), lambda t: t.view(-2, 12), lambda t: t.view(2.0, 12), lambda t: t.view(), lambda t: t.view((6, 4), 1),
+    lambda t: t.view(True), lambda t: t.T.view(24), lambda t: t.reshape(-1, -1), lambda t: t.reshape(-2, -2, 6),
+    lambda t: t[7], lambda t: t[0, 0, 0], lambda t: t[1.5], lambda t: t[::-1], lambda t: t["a"], lambda t: t[:"a"],
+    lambda t: t.expand(4, 5), lambda t: t.expand(6), lambda t: t.expand(-1, 4, 6), lambda t: t[:1].expand(-2, 6),
+    lambda t: t.expand(4.0, 6), lambda t: t[:1].expand(2.0, 6), lambda t: t.expand(), lambda t: t[:1].expand((2, 6), 1),
+    lambda t: t.sum()[0], lambda t: t.transpose(0, 2), lambda t: t.transpose(0, 1.0), lambda t: t.transpose(0),
+    lambda t: t.transpose(0, 1, 2), lambda t: t.transpose(0, 1, axis0=0), lambda t: t.unsqueeze(4), lambda t: t.unsqueeze(-4),
+    lambda t: t.unsqueeze(0.0), lambda t: t.permute(0, 0), lambda t: t.permute(0), lambda t: t.permute((1, 0), 2),
+    lambda t: t.permute(0.0, 1), lambda t: t.flatten(3), lambda t: t.flatten(-3), lambda t: t.squeeze(5), lambda t: t[0].mT,
+))  # fmt: skip
+def test_an_error_is_the_one_of_the_definition(call):
+    x = minigrad.zeros(4, 6)
+    with pytest.raises(Exception) as found:
+        call(x)
+    with minigrad.autograd.detect_anomaly(), pytest.raises(Exception) as expected:
+        call(x)
+    assert type(found.value) is type(expected.value) and str(found.value) == str(expected.value)
+
+
+@pytest.mark.parametrize("join", (minigrad.cat, minigrad.stack))
+def test_a_join_of_plain_tensors_is_the_one_of_the_definition(join):
+    a, b = minigrad.randn(2, 3), minigrad.randn(2, 3)
+    for xs, dim in (
+        ([a, b], 0),
+        ((a, b, a), -1),
+        ([a], 1),
+        ([a.T, b.T], 0),
+        ([a.half(), b.half()], 0),
+        ([a, b.double()], 0),
+    ):
+        found = join(xs, dim)
+        with minigrad.autograd.detect_anomaly():
+            expected = join(xs, dim)
+        assert found.dtype == expected.dtype and found.stride() == expected.stride()
+        assert found.tolist() == expected.tolist() and not found.requires_grad
+    assert join([a, b.requires_grad_()]).requires_grad and join([a, b[:]]).requires_grad
+    with minigrad.no_grad():
+        assert not join([a, b]).requires_grad
+    found.zero_()
+    assert a.any() and b.any()
+
+
+def test_joins_of_the_wrong_shapes_are_explained():
+    a = minigrad.zeros(2, 3)
+    for join, xs, what in (
+        (minigrad.cat, [a, minigrad.zeros(2, 4)], "sizes of tensors must match"),
+        (minigrad.cat, [minigrad.zeros(()), a], "zero-dimensional"),
+        (minigrad.cat, [], "non-empty"),
+        (minigrad.stack, [a, minigrad.zeros(3, 3)], "equal size"),
+        (minigrad.stack, [a, 1], "expected tensors"),
+    ):
+        with pytest.raises(Exception, match=what):
+            join(xs)
+
+
+def test_transforms_see_the_calls():
+    x = minigrad.randn(3, 2, 4)
+    assert minigrad.func.vmap(lambda t: t.view(-1)[2:].unsqueeze(0))(x).tolist() == x.view(3, 1, -1)[..., 2:].tolist()
+    found = minigrad.func.grad(lambda t: (minigrad.cat([t[0], t[1].T.T]) * t.flatten(0, 1)[:4]).sum())(x)
+    assert found.tolist() == minigrad.func.grad(lambda t: (t[:2].reshape(4, 4) * t.reshape(6, 4)[:4]).sum())(x).tolist()
+
+
+@pytest.mark.parametrize("view, name", (
+    (lambda x: x.T, "permute"), (lambda x: x.mT, "transpose"), (lambda x: x[0], "getitem"), (lambda x: x.view(-1), "view"),
+    (lambda x: minigrad.transpose(x, 0, 1), "transpose"), (lambda x: x.swapaxes(0, 1), "transpose"),
+))  # fmt: skip
+def test_a_recording_names_the_call_from_the_second_on_too(view, name):
+    x = minigrad.eye(2)
+    view(x)
+    with minigrad.record() as rec:
+        view(x)
+    (op,) = rec.to_dict()["ops"]
+    assert op["name"] == name
