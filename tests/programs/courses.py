@@ -74,7 +74,8 @@ def outcome(path: Path, seconds: int, imports: Path | None = None) -> str:
     with tempfile.TemporaryDirectory() as place:
         here = Path(place, "course", "chapter", path.parent.name)  # programs write to ../../data
         shutil.copytree(path.parent, here, symlinks=True)
-        program = here / f"{path.stem.replace(' ', '_')}.py"
+        before = "notebook_" if path.suffix == ".ipynb" else ""  # pandas.ipynb imports pandas
+        program = here / f"{before}{path.stem.replace(' ', '_')}.py"
         program.write_text(script(path), encoding="utf-8")
         variables = {**os.environ, **ONE_THREAD, "MPLBACKEND": "Agg", "MINIGRAD_DATA": "digits"}
         if imports is not None:
