@@ -205,7 +205,12 @@ class AbsentName:
         needs_torch = self._name.partition(".")[0] in NEED_TORCH
         raise absent(ModuleNotFoundError if needs_torch else NotImplementedError, self._name)
 
-    __iter__ = __call__
+    __iter__ = __len__ = __contains__ = __setitem__ = __delitem__ = __enter__ = __exit__ = __call__
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __call__
+    __matmul__ = __rmatmul__ = __pow__ = __rpow__ = __neg__ = __int__ = __float__ = __index__ = __call__
+
+    def __bool__(self) -> bool:
+        return True
 
     def __mro_entries__(self, bases: tuple) -> tuple:
         return (type(self._name.rpartition(".")[2], (), {"__new__": lambda cls, *args, **kwargs: self()}),)

@@ -187,8 +187,8 @@ TABLE = tuple(
         ),
         (
             "distributions of counts",
-            "write log_prob with torch.lgamma, and draw with torch.poisson or torch.multinomial",
-            """distributions.Poisson distributions.Binomial distributions.Multinomial distributions.Geometric
+            "write log_prob with torch.lgamma, and draw with torch.poisson, or use distributions.Multinomial",
+            """distributions.Poisson distributions.Binomial distributions.Geometric
             distributions.NegativeBinomial""",
         ),
         (

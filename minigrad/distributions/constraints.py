@@ -67,6 +67,12 @@ def integer_interval(lower_bound: int, upper_bound: int) -> Constraint:
     return Constraint(f"integer_{inside}", f"a whole number {inside.text}", check, 0, True)
 
 
+def counts(total: int) -> Constraint:
+    """Return the constraint for vectors of whole numbers with a sum."""
+    check = lambda x: ((x >= 0) & (x.floor() == x)).all(-1) & (x.sum(-1) == total)
+    return Constraint(f"multinomial({total})", f"a vector of whole numbers with the sum {total}", check, 1, True)
+
+
 def independent(base_constraint: Constraint, reinterpreted_batch_ndims: int) -> Constraint:
     """Return a constraint with more dimensions in an event, all of which must be valid."""
     base, n = base_constraint, reinterpreted_batch_ndims

@@ -16,15 +16,17 @@ from ..core.tensor import Tensor
 from ..errors import error
 from ..ops.broadcast import broadcast_shapes
 from ..ops.compare import where
-from ..ops.elementary import log1p, xlogy
+from ..ops.create import arange
+from ..ops.elementary import lgamma, log1p, xlogy
+from ..ops.join import stack
 from ..ops.masks import one_hot
 from ..ops.nn.activation import softplus
 from ..ops.nn.softmax import logsumexp
 from ..ops.random import bernoulli, multinomial
-from .constraints import Constraint, boolean, integer_interval, real, real_vector, unit_interval
+from .constraints import Constraint, boolean, counts, integer_interval, real, real_vector, unit_interval
 from .constraints import one_hot as one_hot_vector
 from .continuous import expanded, noise
-from .distribution import Parametric, either, formula, lazy_property
+from .distribution import Parametric, either, formula, lazy_property, short_text
 
 WEIGHTS = Constraint(
     "weights", "a vector of nonnegative numbers, not all 0", lambda x: (x >= 0).all(-1) & (x.sum(-1) > 0), 1
@@ -239,6 +241,48 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self.sample(sample_shape) + (self.probs - self.probs.detach())
+
+
+class Multinomial(Classes):
+    """How often each class occurs in `total_count` draws; the other arguments are those of Categorical.
+
+    >>> import minigrad
+    >>> d = minigrad.distributions.Multinomial(10, probs=minigrad.tensor([1., 1., 2.]))
+    >>> d.mean, d.sample((3,)).sum(-1), d.log_prob(minigrad.tensor([2., 3., 5.]))
+    (tensor([2.5000, 2.5000, 5.0000]), tensor([10., 10., 10.]), tensor([-2.5646]))
+    """
+
+    mean = formula(lambda d: d.total_count * d.probs)
+    variance = formula(lambda d: d.total_count * d.probs * (1 - d.probs))
+    support = formula(lambda d: counts(d.total_count))
+    _one_hot = True
+    _constants = ("total_count",)
+
+    def __init__(self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        if not isinstance(total_count, int) or total_count < 0:
+            what = f"total_count has to be a number of draws, but is {short_text(total_count)}"
+            raise error(NotImplementedError, "Multinomial", what, "pass an int, the same for all")
+        self.total_count = total_count
+        super().__init__(probs, logits, validate_args)
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        drawn = self._drawn((self.total_count, *self._extended_shape(sample_shape)[:-1]))
+        return one_hot(drawn, self._num_events).sum(0).to(self._like.dtype)
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        impossible = (x == 0) & (self.logits == -math.inf)
+        return log_choices(x) + where(impossible, 0.0, x * self.logits).sum(-1)
+
+    def _entropy(self) -> Tensor:
+        n, p = self.total_count, self.probs.unsqueeze(-1)
+        x = arange(n + 1, dtype=p.dtype, device=p.device)
+        each = (log_choices(stack([x, n - x], -1)) + xlogy(x, p) + xlogy(n - x, 1 - p)).exp()  # binomial
+        return n * super()._entropy() - math.lgamma(n + 1) + (each * lgamma(x + 1)).sum((-2, -1))
+
+
+def log_choices(x: Tensor) -> Tensor:
+    """Return the logarithm of the number of orders in which draws can have these counts."""
+    return lgamma(x.sum(-1) + 1) - lgamma(x + 1).sum(-1)
 
 
 def clamp_probs(probs: Tensor) -> Tensor:

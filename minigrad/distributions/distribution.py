@@ -177,6 +177,7 @@ class Parametric(Distribution):
     """
 
     _given: tuple[str, ...] = ()
+    _constants: tuple[str, ...] = ()  # attributes that are no parameters
 
     def __init__(self, parameters: dict[str, Any], validate_args: bool | None, event_shape: Any = ()):
         near = next((v for v in parameters.values() if isinstance(v, Tensor) and v.is_floating_point()), None)
@@ -205,7 +206,7 @@ class Parametric(Distribution):
         minigrad.Size([2, 3])
         """
         new, before = copy(self), len(self._batch_shape)
-        keep = {*self._given, "_given", "_batch_shape", "_event_shape", "_validate_args"}
+        keep = {*self._given, *self._constants, "_given", "_batch_shape", "_event_shape", "_validate_args"}
         new.__dict__ = {k: v for k, v in self.__dict__.items() if k in keep}
         for k in self._given:
             v = getattr(self, k)

@@ -231,6 +231,18 @@ def test_a_name_that_is_not_there_says_what_to_write_instead(text, kind, says):
     assert f"at {__file__}:{1 + text.count(chr(10))}" in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    "use",
+    "URL['train'] = 'x'|del URL['train']|'x' in URL|len(URL)|int(URL)|float(URL)|[1][URL]|-URL|URL ** 2|torch.ones(2) * URL"
+    "|URL @ torch.ones(2)|1 + URL|URL / 2|with URL: pass".split("|"),
+)
+def test_any_use_of_a_name_that_is_not_there_says_so(use):
+    text = f"import torch\nfrom torchtext.datasets import URL\nassert URL\n{use}"
+    with minigrad.as_torch(), pytest.raises(ModuleNotFoundError, match="torchtext needs PyTorch itself") as raised:
+        exec(compile(text, __file__, "exec"), {"__name__": "program"})
+    assert "read text with Python" in str(raised.value)
+
+
 NAMED = """
 import torch
 from typing import List, Optional

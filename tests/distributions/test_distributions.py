@@ -285,6 +285,7 @@ def test_a_wrong_parameter_is_named_with_its_first_wrong_value():
     (lambda: D.Categorical(probs=minigrad.tensor([0.5, -1.0])), "nonnegative numbers"),
     (lambda: D.Categorical(probs=minigrad.tensor(0.5)), "a dimension of classes"),
     (lambda: D.Categorical(probs=[0.5, 0.5]), "a dimension of classes, but got list"),
+    (lambda: D.Multinomial(3, minigrad.ones(2)).log_prob(minigrad.ones(2)), "whole numbers with the sum 3"),
     (lambda: D.OneHotCategorical(probs=0.5), "probs needs a dimension of classes"),
     (lambda: D.OneHotCategorical(minigrad.ones(2)).log_prob(minigrad.ones(2)), "a vector with one 1 and otherwise 0"),
     (lambda: D.OneHotCategorical(minigrad.ones(2)).log_prob(minigrad.ones(3)), "event shape (2,)"),
@@ -365,3 +366,8 @@ def test_a_cached_transform_returns_the_x_of_its_latest_y():
     assert made.log_prob(made.rsample((100,))).isfinite().all()
     with pytest.raises(ValueError, match="cache_size must be 0 or 1, but got 2"):
         D.TanhTransform(cache_size=2)
+
+
+def test_a_number_of_draws_is_an_int():
+    with pytest.raises(NotImplementedError, match="total_count has to be a number of draws, but is 2.5"):
+        D.Multinomial(2.5, minigrad.ones(2))

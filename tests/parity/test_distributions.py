@@ -196,6 +196,31 @@ def test_classes_as_vectors_are_pytorchs(name, kind):
         assert ((drawn == 0) | (drawn == 1)).all() and (drawn.sum(-1) == 1).all()
 
 
+@pytest.mark.parametrize("kind", ["probs", "logits"])
+def test_counts_of_classes_are_pytorchs(kind):
+    values = np.random.default_rng(2).uniform(0.1, 1, (2, 3))
+    ours, theirs = (lib.tensor(values, requires_grad=True) for lib in (minigrad, torch))
+    p, q = D.Multinomial(6, **{kind: ours}), T.Multinomial(6, **{kind: theirs})
+    x = q.sample((5,)).numpy()
+    for what in ("probs", "logits", "mean", "variance"):
+        same(getattr(p, what), getattr(q, what))
+    same(p.entropy(), q.entropy(), 1e-6)  # PyTorch's lgamma(n + 1) is in float32
+    a, b = p.log_prob(minigrad.tensor(x)), q.log_prob(torch.tensor(x))
+    same(a, b)
+    same_gradients(a, b, {kind: ours}, {kind: theirs})
+    for d, e in [(p, q), (p.expand((4, 2)), q.expand((4, 2)))]:
+        assert (d.batch_shape, d.event_shape) == (tuple(e.batch_shape), tuple(e.event_shape))
+        drawn = d.sample((5,))
+        assert drawn.shape == tuple(e.sample((5,)).shape) and drawn.dtype == minigrad.float64
+        assert (drawn.sum(-1) == 6).all()
+
+
+def test_counts_of_impossible_classes_are_pytorchs():
+    p, q = (lib.distributions.Multinomial(2, logits=lib.tensor([0.0, -np.inf])) for lib in (minigrad, torch))
+    for x in ([2.0, 0.0], [1.0, 1.0]):
+        same(p.log_prob(minigrad.tensor(x)), q.log_prob(torch.tensor(x)))
+
+
 def test_a_straight_through_draw_has_the_gradients_of_pytorch():
     values, weights = [[0.2, 0.3, 0.5]], np.arange(3.0)
     ours, theirs = (lib.tensor(values, requires_grad=True) for lib in (minigrad, torch))

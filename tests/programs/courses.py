@@ -29,8 +29,9 @@ USES_TORCH = re.compile(r"^\s*(?:import|from) torch\b", re.MULTILINE)
 ONE_THREAD = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 NEEDS = {
     "data": r"URLError|Connection|FileNotFound|NotADirectory|no such file|cannot download|not found in|num_samples=0",
-    "a GPU": r"there is no CUDA device",
+    "a GPU": r"there is no CUDA device|expected a cuda device",
     "ffmpeg": r"MovieWriter \(ffmpeg\)",
+    "an older PyTorch": r"too many indices for tensor of dimension 0",
     "an older NumPy": r"module 'numpy' has no attribute|inhomogeneous shape",
     "an older Matplotlib": r"use_line_collection",
     "a name that it does not define": r"NameError: name",
@@ -73,7 +74,8 @@ def outcome(path: Path, seconds: int, imports: Path | None = None) -> str:
     with tempfile.TemporaryDirectory() as place:
         here = Path(place, "course", "chapter", path.parent.name)  # programs write to ../../data
         shutil.copytree(path.parent, here, symlinks=True)
-        program = here / f"{path.stem.replace(' ', '_')}.py"
+        before = "notebook_" if path.suffix == ".ipynb" else ""  # pandas.ipynb imports pandas
+        program = here / f"{before}{path.stem.replace(' ', '_')}.py"
         program.write_text(script(path), encoding="utf-8")
         variables = {**os.environ, **ONE_THREAD, "MPLBACKEND": "Agg", "MINIGRAD_DATA": "digits"}
         if imports is not None:
@@ -118,11 +120,24 @@ def table() -> str:
             f"\n### [{course['name']}]({course['source']})\n\nCommit {found['commit']}, {found['seconds']} seconds.\n\n"
         )
         parts.append("| chapter | programs | run | need something else | stop |\n| --- | --: | --: | --- | --- |\n")
-        by_chapter: dict[str, list] = {}
-        for path, what in found["programs"].items():
-            by_chapter.setdefault(Path(path).parent.name, []).append((Path(path).name, what))
-        parts += [row(chapter, results) for chapter, results in by_chapter.items()]
+        parts += [row(chapter, results) for chapter, results in chapters(found["programs"]).items()]
     return "".join(parts)
+
+
+def chapters(programs: dict[str, str]) -> dict[str, list[tuple[str, str]]]:
+    """Return the programs and results of each chapter; all together if most chapters have a single program.
+
+    >>> chapters({"book/one/a.py": "runs", "book/one/b.py": "stops", "book/two/c.py": "runs", "book/two/d.py": "runs"})
+    {'one': [('a.py', 'runs'), ('b.py', 'stops')], 'two': [('c.py', 'runs'), ('d.py', 'runs')]}
+    >>> chapters({"gan/main.py": "runs", "vae/main.py": "stops"})
+    {'all': [('gan/main.py', 'runs'), ('vae/main.py', 'stops')]}
+    """
+    found: dict[str, list[tuple[str, str]]] = {}
+    for path, what in programs.items():
+        found.setdefault(Path(path).parent.name, []).append((Path(path).name, what))
+    if 2 * len(found) > len(programs):
+        return {"all": [("/".join(Path(path).parts[-2:]), what) for path, what in programs.items()]}
+    return found
 
 
 def row(chapter: str, results: list[tuple[str, str]]) -> str:
