@@ -17,7 +17,7 @@ from ...kernels import select
 from ..base.families import Operation, Pointwise
 from ..base.layouts import row_major
 from ..base.registry import check_fits, choice, functions
-from ..compare import where
+from ..compare import minimum, where
 from ..dimensions import axis
 from ..elementary import erf, exp, expm1, log1p, sigmoid, tanh
 from ..join import cat
@@ -47,6 +47,7 @@ class Relu(Pointwise):
 
     depends_on_operand = True
     accepts, takes_inplace, advice = "iuf", True, "Boolean inputs not supported for relu"
+    ufunc = lambda x: np.maximum(x, 0)
     kernel = lambda x: where(x <= 0, 0.0, x)
     dx = lambda g, out: where(out <= 0, 0.0, g)
     samples = (*SHAPES, "I(3, 9) - 4")
@@ -159,7 +160,7 @@ class Logsigmoid(Activation):
 
     node = "LogSigmoid"
     layout = row_major
-    kernel = lambda x: where(x < 0, x, 0.0) - log1p(exp(-abs(x)))
+    kernel = lambda x: minimum(x, 0.0) - log1p(exp(-abs(x)))
     dx = lambda x: sigmoid(-x)
 
 
