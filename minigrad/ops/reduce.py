@@ -74,10 +74,10 @@ def add_up(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray:
         return found
     if (
         x.size <= 64
-        or x.dtype != dtypes.F4
-        or x.flags.c_contiguous
-        and dims == tuple(range(x.ndim - len(dims), x.ndim))
+        or x.dtype is not dtypes.F4
         or count(x.shape, dims) <= 64
+        or dims[0] == x.ndim - len(dims)  # the last ones
+        and x.flags.c_contiguous
     ):
         return np.add.reduce(x, dims, x.dtype, None, keepdim)
     return np.add.reduce(x, axis=dims, keepdims=keepdim, dtype=dtypes.F8).astype(dtypes.F4)
@@ -146,7 +146,7 @@ class AnyOf(OverDims, NonDifferentiable):
     """True if any element over the dimensions is not zero."""
 
     lowering = "some_nonzero"
-    name, kernel_takes_half = "any", True
+    name, kernel_takes_half, quiet = "any", True, True
     impl = lambda x, dims, keepdim: np.logical_or.reduce(x, axis=dims, keepdims=keepdim)
 
 
@@ -154,7 +154,7 @@ class AllOf(OverDims, NonDifferentiable):
     """True if no element over the dimensions is zero."""
 
     lowering = "none_zero"
-    name, kernel_takes_half = "all", True
+    name, kernel_takes_half, quiet = "all", True, True
     impl = lambda x, dims, keepdim: np.logical_and.reduce(x, axis=dims, keepdims=keepdim)
 
 
