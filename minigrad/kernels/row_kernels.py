@@ -78,6 +78,7 @@ class Call(NamedTuple):
     seen_as: list
     order: list  # for each result its index in memory, or its index among sums over lines and its shape
     ranges: np.ndarray | None  # of adjacent lines: the range of each call, one after the other
+    direct: Callable | None = None  # the same on one thread, as a function of the arguments, for few elements
 
 
 class Plan:
@@ -175,7 +176,9 @@ def run(plan: Plan, args: tuple) -> list | None:
         return None
     if call is USE_ROWS:
         return columns_as_rows(plan, args)
-    (entry, whole, used, ranged), given, shapes, seen_as, order, ranges = call
+    if call.direct is not None and (found := call.direct(*args)) is not None:
+        return found
+    (entry, whole, used, ranged), given, shapes, seen_as, order, ranges, _ = call
     shared = x.size >= 2 * threads.GRAIN and threads.parts(x.size) > 1
     if whole and shared:
         return None
@@ -238,8 +241,47 @@ def prepared(plan: Plan, args: tuple, key: tuple) -> Call | None:
         return USE_ROWS
     kernel = kernel_for(plan, args, layout, x.dtype)
     ranges = ranges_of(layout) if kernel.ranged else None
-    plan.calls[key] = found = Call(kernel, *arranged(plan, args, layout), ranges)
+    found = Call(kernel, *arranged(plan, args, layout), ranges)
+    if x.size < 2 * threads.GRAIN and (ranges is None or len(ranges) == 1):
+        found = found._replace(direct=direct(found, args, x.dtype))
+    plan.calls[key] = found
     return found
+
+
+def direct(call: Call, args: tuple, dtype: np.dtype) -> Callable:
+    """Return a call as a function of the arguments: the steps of `run`, written out; None for arrays of other layouts."""
+    (entry, _, used, _), given, shapes, seen_as, order, ranges, _ = call
+    scope: dict = {"entry": entry, "empty": np.empty, "array": np.array, "dtype": dtype}
+    checks, takes, makes, results = [], [], [], []
+    for i, shape in given:
+        if shape is None:
+            takes.append(f"a{i}[()]")
+            continue
+        scope |= {f"s{i}": args[i].shape, f"seen{i}": shape}
+        checks.append(f"a{i}.shape == s{i} and a{i}.flags.c_contiguous")
+        takes.append(f"a{i}" if args[i].shape == shape else f"a{i}.reshape(seen{i})")
+    for k, (shape, seen) in enumerate(zip(shapes, seen_as)):
+        scope |= {f"made{k}": shape, f"as{k}": seen}
+        makes.append(f"o{k} = empty(made{k}, dtype)")
+        takes.append(f"o{k}" if shape == seen else f"o{k}.reshape(as{k})")
+    takes += [f"a{i}" for i in used]
+    if ranges is not None:
+        scope["begin"], scope["end"] = ranges[0]
+        takes += ["begin", "end"]
+    for n, (k, shape) in enumerate(order):
+        scope[f"sum{n}"] = shape
+        summed = f"array(sums[{k}], dtype)" if shape == () else f"sums[{k}].astype(dtype).reshape(sum{n})"
+        results.append(f"o{k}" if shape is None else summed)
+    lines = [f"if not ({' and '.join(checks)}): return None", *makes, f"sums = entry({', '.join(takes)})"]
+    body = "\n    ".join([*lines, f"return [{', '.join(results)}]"])
+    exec(compiled(f"def direct({', '.join([f'a{i}' for i in range(len(args))])}):\n    {body}"), scope)
+    return scope["direct"]
+
+
+@cache
+def compiled(text: str) -> Any:
+    """Return the code of a text; calls for arrays of other shapes share it."""
+    return compile(text, __file__, "exec")
 
 
 def arranged(plan: Plan, args: tuple, layout: Layout) -> tuple:
