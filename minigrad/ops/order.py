@@ -14,8 +14,10 @@ import numpy as np
 
 from .. import return_types
 from ..arrays import dtypes
+from ..arrays.kinds import on_device
 from ..core.tensor import Tensor
 from ..errors import error
+from ..kernels import pointwise_calls
 from ..return_types import Extremes
 from .base.families import NonDifferentiable, Operation, Reduce
 from .base.layouts import row_major
@@ -95,10 +97,15 @@ class Selection(Operation):
 
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple:
-        """Return the same on arrays, without a copy of the zeros."""
-        shape, dim, keepdim, _, place = bound
-        g, place = (gs[0], place) if keepdim else (np.expand_dims(gs[0], dim), np.expand_dims(place, dim))
-        return added_at(shape, dim, place, g), None, None
+        """Return the same on arrays, without a copy of the zeros; each line has one position, so nothing needs adding."""
+        shape, dim, _, _, place = bound
+        kept = (*shape[:dim], 1, *shape[dim + 1 :])
+        g, place = gs[0].reshape(kept), place.reshape(kept)
+        if on_device(g) or g.size >= pointwise_calls.FUSE_FROM:
+            return added_at(shape, dim, place, g), None, None
+        dx = np.zeros(shape, g.dtype)
+        dx[along(dim, place)] = g
+        return dx, None, None
 
 
 class Max(Selection):
