@@ -42,7 +42,7 @@ endif
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo check test test-quick test-pythons test-versions test-slow cuda-build cuda-test fuzz audit lint format contents parity programs bench bench-small bench-ranks bench-operations docs docs-next pictures clean
+.PHONY: help demo check test test-quick test-pythons test-versions test-slow cuda-build cuda-test fuzz audit lint format contents parity programs bench bench-small bench-calls bench-ranks bench-operations docs docs-next pictures clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -128,6 +128,9 @@ bench: $(call with,bench) ## measure times beside other libraries; writes docs/p
 
 bench-small: $(call with,parity) ## measure small cases beside PyTorch and an earlier commit: COMMIT=HEAD~5
 	$(PY) -m benchmarks.compare_commits $(COMMIT)
+
+bench-calls: $(call with,parity) ## measure the calls that programs make most beside PyTorch and an earlier commit: COMMIT=HEAD~5
+	$(PY) -m benchmarks.calls $(COMMIT)
 
 bench-ranks: $(call with,parity demo mpi) ## measure many processes beside PyTorch on gloo; writes docs/performance_ranks.*
 	$(PY) -m benchmarks.ranks --docs

@@ -27,12 +27,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from . import measure, page, peers
-from .case import ratio
+from .case import TOLERANCE, ratio
 from .cases import CASES
 from .environment import machine, one_thread
 
 ROOT = Path(__file__).parent.parent
 BY_NAME = {c.name: c for c in CASES}
+named = BY_NAME.__getitem__
 SMALL = ("small_forward_untracked", "small_forward", "small_backward", "func_grad", "func_grad_of_grad",
          "custom_combined_apply", "custom_combined_backward", "custom_apply", "custom_backward", "network_step",
          "attention_step")  # fmt: skip
@@ -65,8 +66,11 @@ def checked_out(revision):
 
 
 # ---------------------------------------------------------------------- the processes
-def work(pipe, library, folder, variables, settings):
-    """Run one contestant: receive cases through the pipe, send the results of each, and measure as often as requested."""
+def work(pipe, library, folder, variables, settings, cases):
+    """Run one contestant: receive cases through the pipe, send the results of each, and measure as often as requested.
+
+    `cases` is the module whose function `named` returns the case with a name.
+    """
     os.environ.update(variables)
     sys.path.insert(0, folder)
     warnings.simplefilter("ignore")
@@ -74,7 +78,7 @@ def work(pipe, library, folder, variables, settings):
         try:
             loaded = peers.load(library).__file__
             assert library != "minigrad" or Path(folder) in Path(loaded).parents, f"{loaded} is not in {folder}"
-            run = BY_NAME[name].prepare(peers.BY_NAME[library])
+            run = importlib.import_module(cases).named(name).prepare(peers.BY_NAME[library])
             for _ in range(settings.before):
                 result = run()
             pipe.send(peers.arrays(result))
@@ -91,8 +95,8 @@ def work(pipe, library, folder, variables, settings):
 
 
 @contextmanager
-def contestants(folder, settings):
-    """Start the processes and provide the pipes to them, by name."""
+def contestants(folder, settings, only=None, cases=__name__):
+    """Start the processes, all or `only` some, and provide the pipes to them, by name."""
     generic = {"MINIGRAD_GENERIC": "1"}
     wanted = {
         "ours": ("minigrad", str(ROOT), {}),
@@ -103,9 +107,9 @@ def contestants(folder, settings):
     }
     spawn, pipes, processes = multiprocessing.get_context("spawn"), {}, []
     for name, (library, *rest) in wanted.items():
-        if importlib.util.find_spec(library):
+        if importlib.util.find_spec(library) and (only is None or name in only):
             pipes[name], theirs = spawn.Pipe()
-            processes.append(spawn.Process(target=work, args=(theirs, library, *rest, settings), daemon=True))
+            processes.append(spawn.Process(target=work, args=(theirs, library, *rest, settings, cases), daemon=True))
             processes[-1].start()
             theirs.close()  # so that recv ends when the process does
     yield pipes
@@ -114,7 +118,7 @@ def contestants(folder, settings):
         process.join()
 
 
-def measured(name, pipes, settings):
+def measured(name, pipes, settings, tolerance=TOLERANCE):
     """Return the best and median seconds of a case by contestant, and the failures of the others."""
     results, failures, times = {}, {}, {}
     for who, pipe in pipes.items():
@@ -124,13 +128,13 @@ def measured(name, pipes, settings):
             failures[who] = answer
             continue
         try:
-            measure.agree({**results, who: answer})
+            measure.agree({**results, who: answer}, tolerance)
             results, times[who] = results or {who: answer}, []
         except ValueError as e:
             failures[who] = str(e)
             pipe.send(False)
     order = list(times)
-    for _ in range(settings.rounds):
+    for _ in range(settings.rounds if order else 0):
         for who in order:
             pipes[who].send(True)
             times[who].append(pipes[who].recv())
@@ -140,10 +144,25 @@ def measured(name, pipes, settings):
     return {who: {"best": min(t), "median": statistics.median(t)} for who, t in times.items()}, failures
 
 
+@contextmanager
+def beside(parser, revision, settings, only=None, cases=__name__):
+    """Start the contestants for a command, print the head of the table, and provide the other commit's name and the pipes."""
+    try:
+        revision = revision or commit_before()
+        before = git("log", "-1", "--format=%h %s", revision, "--").decode().strip()
+    except subprocess.CalledProcessError as e:
+        parser.error(e.stderr.decode().strip())
+    print(f"before: {before}\n")
+    one_thread()  # for the processes to come
+    with checked_out(revision) as folder, contestants(folder, settings, only, cases) as pipes:
+        line("", *pipes, *HEADS)
+        yield before, pipes
+
+
 # ---------------------------------------------------------------------- the table
-def row(name, pipes, settings):
+def row(name, pipes, settings, tolerance=TOLERANCE):
     """Measure a case, print its line, and return its figures as plain data."""
-    figures, failures = measured(name, pipes, settings)
+    figures, failures = measured(name, pipes, settings, tolerance)
     best = {who: f["best"] for who, f in figures.items()}
     ratios = [ratio(best, ours, (theirs,)) for ours, theirs in RATIOS]
     cells = [page.time(best[who]) if who in best else "-" for who in pipes]
@@ -172,16 +191,8 @@ def main():
     options = parser.parse_args()
     if unknown := [name for name in options.names if name not in BY_NAME]:
         parser.error(f"unknown case {', '.join(unknown)}; choose from {', '.join(BY_NAME)}")
-    try:
-        revision = options.revision or commit_before()
-        before = git("log", "-1", "--format=%h %s", revision, "--").decode().strip()
-    except subprocess.CalledProcessError as e:
-        parser.error(e.stderr.decode().strip())
     settings = measure.QUICK if options.quick else SETTINGS
-    print(f"before: {before}\n")
-    one_thread()  # for the processes to come
-    with checked_out(revision) as folder, contestants(folder, settings) as pipes:
-        line("", *pipes, *HEADS)
+    with beside(parser, options.revision, settings) as (before, pipes):
         rows = [row(name, pipes, settings) for name in options.names or SMALL]
     if options.json:
         page.save({"machine": machine(), "before": before, "quick": options.quick, "cases": rows}, options.json)

@@ -75,6 +75,7 @@ def agree(results, tolerance=TOLERANCE):
         if (theirs := kinds(found)) != (ours := kinds(wanted)):
             raise ValueError(f"{name} gives {theirs}, {first} {ours}")
         for k, (a, b) in enumerate(zip(found, wanted)):
+            a, b = 1 * a, 1 * b  # bools cannot be subtracted
             worst = np.max(np.abs(a - b), initial=0) / max(np.max(np.abs(b), initial=0), 1e-30)
             if not worst <= tolerance:
                 raise ValueError(f"{name} and {first} differ by {worst:.2g} of the largest number in result {k}")

@@ -6,6 +6,7 @@ The prose is in template.md; this module replaces its markers, lines such as <!-
 """
 
 import json
+import statistics
 from pathlib import Path
 
 from .case import ratio
@@ -31,6 +32,17 @@ THEMES = {
     "pointwise": "Pointwise formulas",
     "rows": "Softmax, layer norm and cross-entropy",
     "recording": "Under a recording",
+}
+# what the first table of the page tells -> the case that it takes the figures from; models are the median of all
+SHORT = {
+    "A few operations on small tensors, with backward": "small_backward",
+    "A custom Function, forward and backward": "custom_backward",
+    "A training step of a small network, by Adam": "digits_adam",
+    "A training step of a transformer block": "transformer_step",
+    "A training step of a common model, the median of {n}": "models",
+    "`func.grad` of a function of three numbers": "func_grad",
+    "Gradients for each of 32 samples, `vmap` of `grad`": "per_sample_gradients",
+    "A formula on ten million numbers, with gradients": "pointwise",
 }
 MEASURES = {"copying": "copying the same bytes"}  # yardsticks measured beside the libraries, spelled out
 
@@ -70,6 +82,7 @@ def text(results):
     page = TEMPLATE.read_text(encoding="utf-8")
     parts = {
         "note": note(results),
+        "short": short(results["cases"]),
         "machine": machine(results["machine"]),
         "cases": cases(results["cases"]),
         "targets": targets(results["cases"]),
@@ -104,12 +117,45 @@ def machine(m):
     )
 
 
+def short(found):
+    """Return the table of what takes how long in words, eager and compiled."""
+    lines = [header("", "eager, beside PyTorch", "compiled, beside the quicker of `torch.compile` and `jax.jit`")]
+    for text, name in SHORT.items():
+        mine = [case for case in found if name in (case["name"], case["theme"])]
+        measured = [[r for case in mine if (r := ratio(best(case), *pair)) is not None] for pair in RATIOS]
+        if any(measured):
+            cells = [in_words(statistics.median(column)) if column else "-" for column in measured]
+            lines.append(f"| {text.format(n=len(mine))} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def in_words(r):
+    """Return what a ratio of times means.
+
+    >>> in_words(0.25), in_words(1.02), in_words(1.5)
+    ('4.0 times as quick', 'as quick', 'takes 1.5 times as long')
+    """
+    if abs(r - 1) < 0.05:
+        return "as quick"
+    return f"{1 / r:.1f} times as quick" if r < 1 else f"takes {r:.1f} times as long"
+
+
+def best(case):
+    """Return the best times of a case by contestant."""
+    return {name: f["best"] for name, f in case["seconds"].items()}
+
+
+def spoken(case):
+    """Return the name of a case in words; on the command line it has underscores."""
+    return case["name"].replace("_", " ")
+
+
 def cases(found):
     """Return for each theme a list of the cases and a table with a column per case."""
     parts = []
     for theme, title in THEMES.items():
         if mine := [case for case in found if case["theme"] == theme]:
-            items = [f"- `{case['name']}`: {case['title']}" for case in mine]
+            items = [f"- {spoken(case)}: {case['title']}" for case in mine]
             shown = models(mine) if theme == "models" else [*items, "", *table(mine)]
             parts.append("\n".join([f"## {title}", "", *shown, *remarks(mine)]))
     return "\n\n".join(parts)
@@ -121,8 +167,8 @@ def models(cases):
     lines.append(header("model", "minigrad", "torch", "ratio"))
     for case in cases:
         times, (found, *_) = [cell(case, name) for name in ("minigrad", "torch")], ratios(case)
-        lines.append(f"| `{case['name']}`: {case['title']} | {' | '.join(times)} | **{found}** |")
-    middle = median([{name: f["best"] for name, f in case["seconds"].items()} for case in cases])
+        lines.append(f"| {spoken(case)}: {case['title']} | {' | '.join(times)} | **{found}** |")
+    middle = median([best(case) for case in cases])
     return (
         lines if middle is None else [*lines, "", f"The median of the ratios is {middle:.2f}; the target is {MEDIAN}."]
     )
@@ -130,7 +176,7 @@ def models(cases):
 
 def table(cases):
     """Return the table of times and ratios, with a column per case."""
-    lines = [header("", *[case["name"].replace("_", " ") for case in cases])]
+    lines = [header("", *map(spoken, cases))]
     for name in NAMES:
         if any(name in case["seconds"] or name in case["failures"] for case in cases):
             lines.append(f"| {name} | {' | '.join(cell(case, name) for case in cases)} |")
@@ -149,8 +195,7 @@ def cell(case, name):
 
 def ratios(case):
     """Return the ratios of a case as text."""
-    best = {name: f["best"] for name, f in case["seconds"].items()}
-    found = [ratio(best, ours, theirs) for ours, theirs in RATIOS]
+    found = [ratio(best(case), ours, theirs) for ours, theirs in RATIOS]
     return ["-" if r is None else f"{r:.2f}" for r in found]
 
 
@@ -160,9 +205,9 @@ def remarks(cases):
     for case in cases:
         for name, figure in case["seconds"].items():
             if name not in NAMES:
-                lines.append(f"{case['name']}, {MEASURES.get(name, name)}: {time(figure['best'])}.")
+                lines.append(f"{spoken(case)}, {MEASURES.get(name, name)}: {time(figure['best'])}.")
         for name, why in case["failures"].items():
-            lines.append(f"{case['name']}, {name}: {why}.")
+            lines.append(f"{spoken(case)}, {name}: {why}.")
     return ["", *[f"- {line}" for line in lines]] if lines else []
 
 
@@ -174,7 +219,7 @@ def targets(cases):
             found, theirs = t["ratio"], " or ".join(t["theirs"])
             shown = "failed" if found is None else f"{found:.2f}"
             reached = "yes" if found is not None and found <= t["target"] else "**no**"
-            lines.append(f"| `{case['name']}` | {t['ours']} | {theirs} | {shown} | {t['target']:g} | {reached} |")
+            lines.append(f"| {spoken(case)} | {t['ours']} | {theirs} | {shown} | {t['target']:g} | {reached} |")
     return "\n".join(lines)
 
 

@@ -43,7 +43,7 @@ def ratios(cases):
             bars(axes, cases, RATIOS[k], (k - 0.5) * 0.38, {"color": colour, "label": label})
         axes.plot([], [], color=TICK, marker="|", linestyle="none", markersize=9, label="target")
         axes.axvline(1, color="#18202b", linewidth=1)
-        axes.set_yticks(range(len(cases)), [case["name"] for case in cases], family="monospace")
+        axes.set_yticks(range(len(cases)), [case["name"].replace("_", " ") for case in cases])
         axes.tick_params("y", length=0)
         axes.set_ylim(len(cases) - 0.4, -0.6)
         low, high = axes.get_xlim()

@@ -86,6 +86,9 @@ class Observer:
     def checkpoint(self, what: str, node: Node, inputs: Any) -> None:
         """Observe a checkpointed function: "region_began", "again_began" or "again_ended"."""
 
+    def fetch(self, fetch: Callable) -> Any:
+        """Answer with a function to call instead of `fetch`, with which a DataLoader begins a pass or makes a batch."""
+
     # ------------------------------------------------------------------ tensors in the user's hands
     def read(self, t: Tensor, how: str) -> Any:
         """Observe that the user reads a tensor's values, `.grad` or the like; the answer replaces the result."""

@@ -40,6 +40,15 @@ COMMANDS = (
 BETWEEN = (PACKAGE, DRAWING, os.path.dirname(np.__file__) + os.sep, copy.__file__, "<frozen importlib.")
 
 
+HOMES: dict[type, str] = {}  # classes that name a module of PyTorch (compat/class_names.py) -> their own module
+
+
+def home(value: Any) -> str:
+    """Return the name of the module that defines a class or a function, or the class of another object; "" if unknown."""
+    kind = value if isinstance(value, type) else type(value)
+    return HOMES.get(kind) or getattr(value, "__module__", None) or ""
+
+
 class Place(NamedTuple):
     """A line of the user's program; its text is read only when shown."""
 

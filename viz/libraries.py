@@ -208,13 +208,15 @@ def library_of(fn: Any, args: Any = ()) -> str:
     >>> library_of(lambda x: x * x, [tensor(1.0)]), library_of(lambda: tensor(1.0)), library_of(abs)
     ('minigrad', 'minigrad', '')
     """
+    from minigrad.places import home
+
     if isinstance(fn, partial):
         return library_of(fn.func, [args, fn.args, fn.keywords])
     names = inspect.getclosurevars(fn) if inspect.isroutine(fn) and hasattr(fn, "__code__") else None
     read = () if names is None else (*names.nonlocals.values(), *names.globals.values())
     for one in (*leaves(args), fn, *read):
-        home = one.__name__ if isinstance(one, ModuleType) else getattr(type(one), "__module__", "")
-        homes = [home, *[base.__module__ for base in type(one).__mro__], str(getattr(one, "__module__", ""))]
+        homes = [home(base) for base in type(one).__mro__]
+        homes.append(one.__name__ if isinstance(one, ModuleType) else home(one))
         for library in ("torch", "minigrad"):
             if any(where.partition(".")[0] == library for where in homes):
                 return library

@@ -108,7 +108,9 @@ def as_it_is(fn: Callable, args: tuple, times: bool) -> Any:
 
 def of_torch(what: Any) -> bool:
     """Return True for a tensor of PyTorch, or a node of its graph."""
-    is_node = hasattr(what, "next_functions") and not type(what).__module__.startswith("minigrad")
+    from minigrad.places import home
+
+    is_node = hasattr(what, "next_functions") and not home(what).startswith("minigrad")
     return library_of_tensor(what) == "torch" or is_node and library_of(what) != "minigrad"
 
 

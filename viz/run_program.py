@@ -6,6 +6,7 @@ import ast
 import inspect
 import io
 import linecache
+import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
@@ -18,12 +19,14 @@ from typing import TYPE_CHECKING, Any
 from .errors import Failure, Usage
 from .files import nearest
 from .libraries import Libraries, installed, is_drawn, is_module, library_of_tensor, needs, sources, tree_of
-from .source_text import python_text, text_of
+from .source_text import cells_of, python_text, text_of
 from .trimmed_record import leading_to_outputs
 from .view import ADDED, SHOW, View, view_of
 
 if TYPE_CHECKING:
     from .long_programs import Part
+
+CELL = "<ipython-input-{}-{}>"  # as IPython calls the code of cells, so that messages say In[2]
 
 
 @dataclass
@@ -31,7 +34,7 @@ class Program:
     """A user's program: its file, its text, and the words of its command line."""
 
     file: str  # as the user wrote it; <stdin> for the standard input
-    text: bytes
+    text: bytes  # Python; of a notebook, the code of its cells
     words: Sequence[str] = ()
     names: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)  # such as the example input that a module was called with
@@ -39,29 +42,38 @@ class Program:
     directions: dict[str, str] = field(default_factory=dict)  # by pass, a sentence if it does not begin with ones
     times: bool = False  # True to record the time of each operation
     part: Part | None = None  # the part that is recorded, if it is known
+    cells: Sequence[tuple[str, str]] = ()  # of a notebook: what its cells are called as files, and their code
 
     @classmethod
     def read(cls, file: str, words: Sequence[str] = ()) -> Program:
-        """Read a program from a file, or from the standard input for -."""
-        if file != "-":
-            return cls(file, text_of(file), words)
-        text = sys.stdin.buffer.read()
-        lines = python_text("the standard input", text).splitlines(keepends=True)
-        linecache.cache["<stdin>"] = (len(text), None, lines, "<stdin>")  # where code lines are looked up
-        return cls("<stdin>", text, words)
+        """Read a program from a file or a notebook, or from the standard input for -."""
+        if file == "-":
+            made = cls("<stdin>", sys.stdin.buffer.read(), words)
+            show_lines(made.file, python_text("the standard input", made.text))
+        elif file.endswith(".ipynb"):
+            stem = re.sub(r"\W", "_", Path(file).stem)
+            cells = [(CELL.format(n, stem), cell) for n, cell in enumerate(cells_of(file, text_of(file)), 1)]
+            made = cls(file, "\n".join([cell for _, cell in cells]).encode(), words, cells=cells)
+            for name, cell in cells:
+                show_lines(name, cell)
+        else:
+            made = cls(file, text_of(file), words)
+            python_text(file, made.text)
+        return made
 
     def execute(self) -> None:
         """Run it as `python file` does, and keep the names that it defines."""
         module = ModuleType("__main__")
         here = self.file == "<stdin>"
         path = self.file if here else str(Path(self.file).resolve())
-        if not here:
+        if not here and not self.cells:
             module.__file__ = self.file
         sys.modules["__main__"], sys.argv = module, ["-" if here else self.file, *self.words]
         sys.path.insert(0, "" if here else str(Path(path).parent))
         self.names = module.__dict__
         try:
-            exec(compile(self.text, path, "exec"), self.names)
+            for name, text in self.cells or [(path, self.text)]:
+                exec(compile(text, name, "exec"), self.names)
         except (SystemExit, KeyboardInterrupt):
             raise
         except BaseException as error:
@@ -244,7 +256,7 @@ class Program:
         first = lines[0].lineno - 1 if lines else 0
         rows = [*rows[: max(first - 1, 0)], f"def {name}():", *rows[first:], f"    return {name}"]
         text, own, file = "\n".join(rows), dict(self.names), f"<lines that make {name}>/{Path(self.file).name}"
-        linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file  # minigrad.compile reads them
+        show_lines(file, text)
         exec(compile(text, file, "exec"), own)
         made, why = minigrad.compile(own[name], fullgraph=True), "a second run gives another value"
         try:
@@ -321,6 +333,11 @@ def misfit(function: Any, given: tuple) -> str:
     except TypeError as wrong:
         return f"takes ({', '.join(expected.parameters)}), not the given arguments: {wrong}"
     return ""
+
+
+def show_lines(file: str, text: str) -> None:
+    """Keep the lines of code that is in no file, for messages and for minigrad.compile."""
+    linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
 
 
 def document_of(rec: Any, part: Callable[[dict], dict] = lambda record: record) -> dict:

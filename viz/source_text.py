@@ -1,18 +1,22 @@
-"""Read the text of a user's program, or say what else the file is."""
+"""Read the text of a user's program, a file or a notebook, or say what else it is."""
 
 from __future__ import annotations
 
+import ast
+import json
+import re
 from importlib.util import decode_source
 from pathlib import Path
 
 from .errors import Usage
 from .files import nearest
 
-FORMS = {".ipynb": "a notebook", ".json": "JSON, such as a record"}  # both may also be valid Python
+MAGIC = re.compile(r"^(\s*)(?=[%!]|\?|[\w.]+\?+\s*$)")  # lines for IPython alone
+TIMED = ("%%time", "%%timeit", "%%capture", "%%prun", "%%minigrad")  # the rest of the cell is Python
 
 
 def text_of(file: str) -> bytes:
-    """Return the bytes of a program's file; raise Usage if they are not Python source."""
+    """Return the bytes of a program's file."""
     place = Path(file)
     try:
         there = place.exists()
@@ -24,14 +28,43 @@ def text_of(file: str) -> bytes:
         raise Usage(
             f"{file} is {'a folder' if place.is_dir() else 'not a file'}. Name a file, or - for the standard input."
         )
-    if place.suffix in FORMS:
-        raise Usage(f"{file} is not a Python program, but {FORMS[place.suffix]}. Name a .py file.")
+    if place.suffix == ".json":  # it may also be valid Python
+        raise Usage(f"{file} is not a Python program, but JSON, such as a record. Name a .py file or a notebook.")
     try:
         text = place.read_bytes()
     except OSError as refused:
         raise Usage(f"cannot read {file}: {refused.strerror}.") from refused
-    python_text(file, text)
     return text
+
+
+def cells_of(file: str, text: bytes) -> list[str]:
+    """Return the code of a notebook's cells; lines for IPython alone, such as %matplotlib inline, become comments.
+
+    >>> notebook = {"cells": [{"cell_type": "markdown", "source": "hello"}, {"cell_type": "code", "source": "%pylab\\nx = 3"}]}
+    >>> cells_of("a.ipynb", json.dumps(notebook).encode())
+    ['pass  # %pylab\\nx = 3']
+    """
+    try:
+        found = [cell["source"] for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
+    except (ValueError, LookupError, TypeError) as wrong:
+        raise Usage(f"{file} is not a notebook in Jupyter's format 4. Open it in Jupyter and save it again.") from wrong
+    return [python_of("".join(source)) for source in found]
+
+
+def python_of(cell: str) -> str:
+    """Return a notebook's cell as Python; a cell in another language is a comment."""
+    lines = cell.split("\n")
+    if cell.startswith("%%") and not cell.startswith(TIMED):
+        return "\n".join([f"# {line}" for line in lines])
+    for _ in lines:
+        try:
+            ast.parse("\n".join(lines))
+        except (SyntaxError, ValueError) as wrong:  # at a line for IPython, if there is one
+            k = min(getattr(wrong, "lineno", None) or len(lines), len(lines)) - 1
+            if not MAGIC.match(lines[k]):
+                break
+            lines[k] = MAGIC.sub(r"\1pass  # ", lines[k])
+    return "\n".join(lines)
 
 
 def python_text(file: str, text: bytes) -> str:

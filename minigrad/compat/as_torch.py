@@ -21,6 +21,7 @@ from typing import Any
 from .. import config
 from ..diagnose.missing_names import NEED_TORCH, absent, is_misspelt
 from ..places import BELOW, user_frame
+from .class_names import name_classes, restore_classes
 from .torch_modules import IN_OTHER_PACKAGES, AbsentModule, is_tried, module_called
 
 IMPORTS_TORCH = re.compile(r"^\s*(?:import|from) torch\b", re.MULTILINE)
@@ -51,7 +52,8 @@ class Finder(MetaPathFinder, Loader):
 class as_torch:
     """Make `import torch` give minigrad, here and in imported packages: `with as_torch():`, or a call, until `close()`.
 
-    Inside, `torch.__version__` is the version of PyTorch whose semantics minigrad implements, and texts say `torch.float32`.
+    Inside, `torch.__version__` is the version of PyTorch whose semantics minigrad implements, texts say `torch.float32`, and
+    the type of a tensor is `<class 'torch.Tensor'>`.
     A loaded PyTorch is put aside, with the pure Python packages written for it, and comes back at the end. Packages imported in
     between keep minigrad, and are imported again the next time.
 
@@ -70,6 +72,7 @@ class as_torch:
         self._finder: Finder | None = Finder()
         self._called = config.library_name
         config.library_name = "torch"
+        name_classes()
         sys.meta_path.insert(0, self._finder)
         self._preparation = spawn.get_preparation_data
         spawn.get_preparation_data = lambda name: {**self._preparation(name), "torch": Entered()}  # new processes, too
@@ -83,6 +86,8 @@ class as_torch:
         self._finder = None
         spawn.get_preparation_data = self._preparation
         config.library_name = self._called
+        if self._called != "torch":
+            restore_classes()
         for name in written_for_torch(set(sys.modules) - self._before):
             del sys.modules[name]
         sys.modules.update(self._aside)

@@ -15,18 +15,19 @@ from importlib import import_module
 from types import CodeType, FrameType, ModuleType
 from typing import Any, NoReturn, Union
 
+from .. import config
 from ..diagnose.missing_names import NEED_TORCH, absent, replacement, row_of
 from ..places import expression_at, parsed
+from .class_names import LAYERS, name_classes
 from .placeholders import TABLE, Backend, module
 from .static_names import parts_that_may_fail
 
 PYTORCH = "2.13.0"  # the version whose semantics minigrad implements
-LAYERS = """activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold instancenorm linear
-loss module normalization padding pixelshuffle pooling rnn sparse transformer upsampling""".split()
 OF_LAYERS = "clip_grad spectral_norm weight_norm".split()
 DISTRIBUTIONS = """bernoulli beta binomial categorical cauchy chi2 dirichlet exponential gamma geometric gumbel half_cauchy
-half_normal independent kumaraswamy laplace log_normal mixture_same_family multinomial normal one_hot_categorical pareto
-poisson relaxed_bernoulli relaxed_categorical studentT transformed_distribution uniform weibull""".split()
+half_normal independent kumaraswamy laplace log_normal mixture_same_family multinomial multivariate_normal normal
+one_hot_categorical pareto poisson relaxed_bernoulli relaxed_categorical studentT transformed_distribution uniform
+weibull""".split()
 OPTIMIZERS = "adadelta adagrad adam adamax adamw asgd lbfgs nadam radam rmsprop rprop sgd".split()
 NOTHING = object()  # not None, which may be a module's value
 
@@ -74,6 +75,7 @@ ELSEWHERE = {
     "utils.hooks": ("underscored",),
     "utils.data.dataloader": ("utils.data",),
     "utils.data.dataset": ("utils.data",),
+    "utils.data.distributed": ("utils.data",),
     "utils.data.sampler": ("utils.data",),
 }
 # modules of other packages, which need PyTorch there and not here
@@ -104,6 +106,8 @@ class TorchModule(ModuleType):
             self.__version__ = f"{PYTORCH}+minigrad"
         elif name == "torchvision":
             self.__version__ = places[0].__version__
+        if config.library_name == "torch":
+            name_classes()  # those of modules that are loaded only now, too
 
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":  # from torch.nn import *

@@ -21,6 +21,7 @@ from ..arrays.dtypes import dtype
 from ..core.tensor import Tensor
 from ..ops.base.registry import operation_of
 from ..ops.generator import Generator
+from ..places import home
 
 # numbers, texts and other values that are compared as such
 PLAIN = (int, float, complex, str, bytes, type(None), type(...), slice, range, dtype, np.dtype, np.generic, device)
@@ -63,7 +64,7 @@ def is_library(a: Any) -> bool:
     """Return True for an operation, and for what belongs to the part of minigrad that compiled functions may use."""
     if is_operation(a):
         return True
-    module = getattr(a, "__module__", None)
+    module = home(a)
     if not isinstance(module, str) or not module.startswith(PACKAGE) or getattr(a, "__name__", "") in EXCEPT_NAMES:
         return False
     return module.split(".")[1:2] and module.split(".")[1] in LIBRARY and module not in EXCEPT or module == PACKAGE

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.tensor import Tensor
+from ..places import home
 from .allowed import MISSING, PLAIN, attribute_of, has_state, is_library, is_module, is_user_function, may_be_read
 from .captured_steps import OUTSIDE, RETURN, Refused
 from .symbols import MATH
@@ -237,6 +238,9 @@ class Guards:
         """Record the attributes of a module, optimizer or other object of minigrad's; user's methods get checks."""
         held = vars(a)
         keys = list(held)
+        if is_module(a) and id(every := type(a)._every) not in self.walked:
+            self.walked.add(id(every))
+            self.walk_container(vars(every), "torch.nn.modules.module", self.constant(vars(every)), True, ["_hooks"])
         for cls in type(a).__mro__[:-1]:
             self.lend_math(cls)
         lent = {}
@@ -256,7 +260,7 @@ class Guards:
 
     def lend_math(self, cls: type) -> None:
         """Let a class of minigrad's compute with symbols: learning rate schedules use `math`."""
-        module = sys.modules.get(cls.__module__)
+        module = sys.modules.get(home(cls))
         if is_library(cls) and module is not None and vars(module).get("math") is math:
             vars(module)["math"] = MATH
             self.undo.append(partial(vars(module).__setitem__, "math", math))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
@@ -33,8 +34,7 @@ new = object.__new__
 class Tensor(Methods):
     """An n-dimensional array that can remember how it was computed.
 
-    `Tensor(data)` makes a tensor of the default dtype, like PyTorch's legacy constructor; `minigrad.tensor` is the usual
-    way.
+    `Tensor(data)` makes one of the default dtype, like PyTorch's legacy constructor; `minigrad.tensor` is the usual way.
 
     >>> import minigrad
     >>> x = minigrad.tensor([1., 2.], requires_grad=True)
@@ -57,10 +57,10 @@ class Tensor(Methods):
 
     shape = getter(Size, lambda t: Size(t._a.shape), "The sizes of all dimensions.")
     dtype = getter(dtypes.dtype, lambda t: dtypes.of_numpy(t._np_dtype), "The type of the elements.")
-    ndim = getter(int, lambda t: t._a.ndim, "The number of dimensions.")
-    _sizes = property(lambda t: t._a.shape)  # the shape as a plain tuple, which is cheaper
-    _np_dtype = property(lambda t: t._a.dtype)
-    _spec = property(lambda t: (t._a.shape, t._a.dtype))  # what a node records about its inputs and outputs
+    ndim = getter(int, attrgetter("_a.ndim"), "The number of dimensions.")
+    _sizes = property(attrgetter("_a.shape"))  # the shape as a plain tuple, which is cheaper
+    _np_dtype = property(attrgetter("_a.dtype"))
+    _spec = property(attrgetter("_a.shape", "_a.dtype"))  # what a node records about its inputs and outputs
 
     @property
     def device(self) -> device:

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from ..errors import error
+from ..places import home
 from .missing_table import NEED_TORCH, TABLE, Missing
 
 HOMES = ("nn.functional", "nn", "linalg", "special", "optim", "autograd", "utils.data")  # where a name may be instead
@@ -131,4 +132,4 @@ def is_public(module: ModuleType, name: str) -> bool:
         return f"{module.__name__}.{name}".partition(".")[2] in MODULES
     if "__all__" in vars(module):
         return name in module.__all__
-    return (getattr(value, "__module__", None) or "minigrad").partition(".")[0] == "minigrad"
+    return (home(value) or "minigrad").partition(".")[0] == "minigrad"

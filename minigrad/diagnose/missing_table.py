@@ -186,16 +186,15 @@ TABLE = tuple(
             distributions.Wishart distributions.ExponentialFamily""",
         ),
         (
-            "distributions of counts and of one-hot vectors",
-            "write log_prob with torch.lgamma, and draw with torch.poisson, torch.multinomial or nn.functional.one_hot",
+            "distributions of counts",
+            "write log_prob with torch.lgamma, and draw with torch.poisson or torch.multinomial",
             """distributions.Poisson distributions.Binomial distributions.Multinomial distributions.Geometric
-            distributions.NegativeBinomial distributions.OneHotCategorical""",
+            distributions.NegativeBinomial""",
         ),
         (
             "relaxed choices as distributions",
             "use nn.functional.gumbel_softmax(logits, tau), with hard=True for straight-through draws",
-            """distributions.RelaxedBernoulli distributions.RelaxedOneHotCategorical
-            distributions.OneHotCategoricalStraightThrough""",
+            "distributions.RelaxedBernoulli distributions.RelaxedOneHotCategorical",
         ),
         (
             "further transforms of distributions",
@@ -219,7 +218,7 @@ TABLE = tuple(
             distributions.constraints.is_dependent distributions.constraints.greater_than_eq
             distributions.constraints.less_than distributions.constraints.half_open_interval
             distributions.constraints.nonnegative_integer distributions.constraints.positive_integer
-            distributions.constraints.multinomial distributions.constraints.one_hot distributions.constraints.square
+            distributions.constraints.multinomial distributions.constraints.square
             distributions.constraints.symmetric distributions.constraints.lower_triangular
             distributions.constraints.positive_semidefinite distributions.constraints.corr_cholesky
             distributions.constraints.cat distributions.constraints.stack

@@ -7,7 +7,7 @@ from ..diagnose.missing_names import explained as _explained
 from . import constraints, kl, transforms
 from .compound import Independent, MixtureSameFamily, TransformedDistribution
 from .continuous import Beta, Exponential, Gamma, Laplace, Normal, Uniform
-from .discrete import Bernoulli, Categorical
+from .discrete import Bernoulli, Categorical, OneHotCategorical, OneHotCategoricalStraightThrough
 from .distribution import Distribution
 from .kl import kl_divergence
 from .transforms import AffineTransform, ExpTransform, SigmoidTransform, TanhTransform, Transform

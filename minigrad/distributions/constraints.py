@@ -98,6 +98,13 @@ positive = greater_than(0.0)
 nonnegative = Constraint("nonnegative", "at least 0", lambda x: x >= 0)
 unit_interval = interval(0.0, 1.0)
 boolean = Constraint("boolean", "0 or 1", lambda x: (x == 0) | (x == 1), 0, True)
+one_hot = Constraint(
+    "one_hot",
+    "a vector with one 1 and otherwise 0",
+    lambda x: ((x == 0) | (x == 1)).all(-1) & (x.sum(-1) == 1),
+    1,
+    True,
+)
 simplex = Constraint(
     "simplex",
     "a vector of nonnegative numbers with sum 1",

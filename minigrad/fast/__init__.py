@@ -39,7 +39,7 @@ from ..ops.base.families import spread
 from ..ops.base.nodes import ShapeOf
 from ..ops.base.primitive import as_tensor
 from ..ops.tensor_methods import OPERAND, not_implemented
-from . import formula_text, pointwise_text
+from . import formula_text, pointwise_text, view_calls
 from .flat_nodes import (
     PLAIN,
     UNREAD,
@@ -117,6 +117,7 @@ def generate_apply(cls: Any, plan: Plan) -> Callable:
     cls.dispatch_source = writer(cls).write(plan, scope)
     fast, pull = load(cls, scope)
     cls.Flat.backward_on_arrays = pull
+    view_calls.install(cls, plan, scope)
     return fast
 
 

@@ -26,15 +26,7 @@ def {name}({args}):
         except Exception:  # the generic path explains it
             return other({args})
         {made}
-        if frame.grad:
-            {edges}{linked}
-            if {tracked}:
-                node = new(Node)
-                node._seq, node._hooks, node._freed = next_number(), None, None
-                {attached}
-                {slots}{unlinked}
-        if frame.on_op is not None:
-            frame.on_op(cls, ({args},), {noted})
+        {recorded}
         return {returned}
     return other({args})
 
@@ -42,11 +34,25 @@ def {name}({args}):
 apply = {name}
 """
 
+RECORDED = """\
+if frame.grad:
+    {edges}{linked}
+    if {tracked}:
+        node = new(Node)
+        node._seq, node._hooks, node._freed = next_number(), None, None
+        {attached}
+        {slots}{unlinked}
+if frame.on_op is not None:
+    frame.on_op(cls, ({args},), {noted})"""
+
 ONE = """
 if type(result) is not ndarray:
     if type(result) is tuple:
         return several(cls, frame, ({args},), result){place}
     result = as_array(result)
+"""
+
+NEW = """\
 out = new(Tensor)
 out._a = result
 out._edge = out._ver = out._view = out._tan = out._grad = None"""
@@ -61,8 +67,10 @@ if type(a0) is not ndarray and type(a0) in ARRAYS:
 """
 
 LINK = """
-{indent}out._ver = memory = {x}._ver or fresh({x})
-{indent}out._view = ViewOf({x}, cls, ({rest}), {seen}, memory.n{fixed})"""
+    out._ver = memory = {x}._ver or fresh({x})
+    out._view = view = new(ViewOf)
+    view.parent, view.fn, view.args = {x}, cls, ({rest})
+    view.seen, view.version, view.fixed = {seen}, memory.n, {fixed}"""
 
 PULL = """
 
@@ -109,21 +117,12 @@ def write(plan: Plan, scope: dict) -> str:
 
 def write_apply(plan: Plan) -> str:
     """Return the source of apply."""
-    cls, args, (x, *rest) = plan.cls, ", ".join(plan.names), plan.names
+    cls, args, x = plan.cls, ", ".join(plan.names), plan.names[0]
     tensors = plan.operands + plan.integers
     given = ", ".join(f"{k}._a" if k in tensors else k for k in plan.names)
     results = ["result"] if len(plan.outs) == 1 else [f"a{i}" for i in range(len(plan.outs))]
     call = f"{', '.join(results)}{', *more' * (len(results) > 1)} = impl({given})" + laid_out(cls, results, f"{x}._a")
     quiet = f"previous = listen()\ntry:\n    {indented(call, 4)}\nfinally:\n    restore(previous)"
-    edges = "; ".join(f"n{k} = {k}._edge if {k}._view is None else history({k})" for k in plan.operands)
-    tracked = f"({' or '.join(f'n{k} is not None' for k in plan.operands)})"
-    others = ", ".join(rest) + ("," if len(rest) == 1 else "")
-    link = [
-        LINK.format(x=x, rest=others, seen=seen, fixed=fixed, indent=" " * 12)
-        for seen, fixed in (("n" + x, ""), ("None", ", NO_GRAD"))
-    ]
-    slots = [f"node.n{k} = n{k}" for k in plan.operands] + plan.keep()
-    slots += [f"node.s{k} = {k}._a.shape" for k in plan.shapes] + [f"node.{k} = {k}" for k in plan.plain]
     return APPLY.format(
         name=cls.name,
         args=args,
@@ -136,14 +135,32 @@ def write_apply(plan: Plan) -> str:
         ),
         compute=indented(call if cls.view or cls.quiet else quiet, 12),
         made=indented(made(plan, args), 8),
-        edges=edges if cls.differentiable or cls.view else "pass",
-        tracked=f"{tracked} and {results[0]}.dtype in FLOATS" if cls.differentiable else "False",
-        attached=indented(attached(plan), 16),
-        linked=link[0] if cls.view else "",
-        unlinked="\n        else:" + link[1] if cls.view else "",
-        slots=indented("\n".join(slots), 16),
-        noted="out" if len(plan.outs) == 1 else f"({', '.join(plan.outs)})",
+        recorded=indented(recorded(plan), 8),
         returned="out" if len(plan.outs) == 1 else ", ".join(plan.outs),
+    )
+
+
+def recorded(plan: Plan) -> str:
+    """Return lines that give the result its history, and notify the frame."""
+    cls, args, (x, *rest) = plan.cls, ", ".join(plan.names), plan.names
+    edges = "; ".join(f"n{k} = {k}._edge if {k}._view is None else history({k})" for k in plan.operands)
+    tracked = f"({' or '.join(f'n{k} is not None' for k in plan.operands)})"
+    others = ", ".join(rest) + ("," if len(rest) == 1 else "")
+    link = [
+        LINK.format(x=x, rest=others, seen=seen, fixed=fixed) for seen, fixed in (("n" + x, None), (None, "NO_GRAD"))
+    ]
+    slots = [f"node.n{k} = n{k}" for k in plan.operands] + plan.keep()
+    slots += [f"node.s{k} = {k}._a.shape" for k in plan.shapes] + [f"node.{k} = {k}" for k in plan.plain]
+    first = "result" if len(plan.outs) == 1 else "a0"
+    return RECORDED.format(
+        args=args,
+        edges=edges if cls.differentiable or cls.view else "pass",
+        tracked=f"{tracked} and {first}.dtype in FLOATS" if cls.differentiable else "False",
+        attached=indented(attached(plan), 8),
+        linked=link[0] if cls.view else "",
+        unlinked="\nelse:" + link[1] if cls.view else "",
+        slots=indented("\n".join(slots), 8),
+        noted="out" if len(plan.outs) == 1 else f"({', '.join(plan.outs)})",
     )
 
 
@@ -161,7 +178,7 @@ def made(plan: Plan, args: str) -> str:
     one, meets = len(plan.outs) == 1, len(plan.operands + plan.integers) > 1
     place = (PLACE if one else PLACES).format(args=args) if meets else ""
     if one:
-        return ONE.strip().format(args=args, place=place)
+        return ONE.strip().format(args=args, place=place) + "\n" + NEW
     raw = ", ".join(f"a{i}" for i in range(len(plan.outs)))
     more = f"if more:  # the formulas name the first ones\n    return several(cls, frame, ({args},), ({raw}, *more))\n"
     return place + more + "\n".join(f"{k} = as_tensor(a{i})" for i, k in enumerate(plan.outs))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 from ..core.engine import running
@@ -76,6 +76,7 @@ class Hooked:
     _hooks: dict[str, dict[int, Callable]]  # for each of KINDS, in calling order
     _options: dict[int, set]  # id of a hook -> the options that were true at its registration
     forward: Callable
+    _every: ClassVar[Hooked]  # holds the hooks that are called for all modules
 
     def register_forward_pre_hook(self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False) -> Handle:
         """Call hook(module, args) before forward; a result other than None replaces the arguments.
@@ -184,7 +185,7 @@ class Hooked:
         return given
 
 
-EVERY = Hooked()  # holds the hooks that are called for all modules
+EVERY = Hooked._every = Hooked()
 EVERY._hooks, EVERY._options = {}, {}
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from ..arrays import dtypes
 from ..arrays.devices import CPU, CUDA, META, device, put_default_device, row_major
 from ..arrays.devices import memory_format as MemoryFormat
+from ..arrays.errstate import restore, silence
 from ..arrays.kinds import KINDS, as_array, to_device_of
 from ..arrays.kinds import on_device as is_on_device
 from ..arrays.kinds import place as place_of
@@ -193,8 +194,11 @@ def filled(data: Any, target: np.dtype, who: str) -> np.ndarray:
             if wide.size and not (wide.max() <= info.max and wide.min() >= least):
                 raise OverflowError
             return wide.astype(target)
-        with np.errstate(over="ignore"):
+        previous = silence()
+        try:
             return np.array(data, dtype=target)
+        finally:
+            restore(previous)
     except OverflowError:
         kind = ValueError if np.array(data).dtype.kind in "uO" else RuntimeError
         raise error(
@@ -398,8 +402,12 @@ def casts() -> dict:
     """Return the methods `float()`, `double()`, `int()`, ... by name."""
 
     def method(name: str, dtype: Any) -> Any:
+        target = dtypes.numpy_dtype(dtype)
+
         def cast(self: Tensor, memory_format: Any = None) -> Tensor:
-            return to(self, dtype) if memory_format is None else to(self, dtype, memory_format=memory_format)
+            if memory_format is not None:
+                return to(self, dtype, memory_format=memory_format)
+            return self if self._np_dtype is target else to(self, dtype)
 
         cast.__name__, cast.__doc__ = name, f"Convert the tensor to {dtype}."
         return cast

@@ -14,7 +14,7 @@ import numpy as np
 from ..arrays import dtypes
 from ..arrays.devices import default_device
 from ..arrays.memory import storage, unmasked
-from ..core.frames import current
+from ..core.frames import EAGER, current
 from ..core.saved import INFERENCE
 from ..core.tensor import Box, Tensor, wrap
 from ..errors import error, warn
@@ -247,6 +247,8 @@ def native(array: Any) -> np.dtype:
 
 def kinds(data: Any, who: str) -> set:
     """Return the kinds of the leaves of nested lists: the types bool, int, float, Tensor, or NumPy's dtypes."""
+    if type(data) in NUMBERS:
+        return {type(data)}
     if isinstance(data, SEQUENCES):
         types = set(map(type, data))
         if types <= NUMBERS:
@@ -300,8 +302,9 @@ def plain(data: Any, who: str) -> Any:
 
 def check_lengths(data: Any, who: str) -> None:
     """Raise an error unless all lists of a level of nesting have the same length."""
-    dim = 0
-    level = [data]
+    if type(data) in (list, tuple) and set(map(type, data)) <= NUMBERS:
+        return
+    dim, level = 0, [data]
     while any(isinstance(d, SEQUENCES) for d in level):
         lengths = {len(d) if isinstance(d, SEQUENCES) else None for d in level}
         if None in lengths:
@@ -355,7 +358,7 @@ def made(array: np.ndarray, requires_grad: bool = False, batches: Any = (), devi
     frame = current()
     if frame.inference:
         t._ver = INFERENCE
-    for layer in frame.layers():
+    for layer in () if frame.layer is EAGER else frame.layers():
         t = Box(layer, t, 0) if layer in batches else layer.adopt(t)
     return t.requires_grad_() if requires_grad else t
 

@@ -31,6 +31,7 @@ class Join(Operation):
     """Linear in each of any number of tensors."""
 
     dimensions = "concatenation"
+    quiet = True
 
     @classmethod
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
@@ -102,7 +103,9 @@ def block(whole: Any, rows: tuple, columns: tuple, i: int) -> tuple:
 # ---------------------------------------------------------------------- joining
 def joined(dim: int, xs: Sequence) -> np.ndarray:
     """Concatenate arrays along a dimension, in their common dtype."""
-    return contiguous(np.concatenate(xs, dim, dtype=dtypes.common(xs), casting="unsafe"))
+    if len({x.dtype for x in xs}) > 1 or () in [x.shape for x in xs]:
+        return contiguous(np.concatenate(xs, dim, dtype=dtypes.common(xs), casting="unsafe"))
+    return contiguous(np.concatenate(xs, dim))
 
 
 @op(
@@ -160,7 +163,8 @@ def cat(tensors: Any, dim: int = 0) -> Tensor:
         )
     like = xs[0] if sizes[0] != (0,) else next((x for x in xs if x._sizes != (0,)), xs[0])
     d = axis(dim, like.ndim, "cat")
-    if len({(len(shape), shape[:d], shape[d + 1 :]) for shape in sizes}) > 1:
+    equal = sizes.count(like._sizes) == len(sizes)
+    if not equal and len({(len(shape), shape[:d], shape[d + 1 :]) for shape in sizes}) > 1:
         xs = fitting(xs, like, d)
         sizes = [x._sizes for x in xs]
     return Cat.apply(d, tuple(itertools.accumulate([shape[d] for shape in sizes], initial=0)), *xs)

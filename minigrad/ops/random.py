@@ -23,7 +23,7 @@ from ..events import events
 from ..kernels.cpu import normal_rng as noise
 from ..layers.transform import layers_of
 from .base.families import NonDifferentiable, Operation, Pointwise
-from .base.registry import op, with_keywords
+from .base.registry import called, op
 from .broadcast import broadcast_shapes
 from .copy import Copy, on_device
 from .create import factory, number, settings, sizes
@@ -477,6 +477,4 @@ def largest(dtype: np.dtype) -> int:
     return 1 if dtype.kind == "b" else int(np.iinfo(dtype).max)
 
 
-METHODS = {
-    f.__name__: with_keywords(f, f.__name__, False) for f in (uniform_, normal_, bernoulli_, exponential_, random_)
-}
+METHODS = {f.__name__: called(f, f.__name__) for f in (uniform_, normal_, bernoulli_, exponential_, random_)}

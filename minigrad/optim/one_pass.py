@@ -18,7 +18,7 @@ from ..core.saved import INFERENCE, memory
 from ..core.tensor import Tensor
 from ..kernels import threads
 from ..kernels.fallback import again, only_definitions
-from ..places import user_place
+from ..places import home, user_place
 
 FROM = 1024  # elements of all parameters of a group
 DTYPES = tuple(map(np.dtype, ("f4", "f8")))
@@ -108,7 +108,7 @@ def step(optimizer: Any, group: dict, given: list) -> list:
     if (
         current() is not OFF
         or only_definitions()
-        or not type(optimizer).__module__.startswith("minigrad.")
+        or not home(optimizer).startswith("minigrad.")
         or is_small(given)
     ):
         return given

@@ -24,7 +24,7 @@ from ..diagnose.made_lines import made_at
 from ..diagnose.untracked import switched_off
 from ..errors import error, warn
 from ..nn.module import clear_grad
-from ..places import held, noted, user_place
+from ..places import held, home, noted, user_place
 from ..tensors.hooks import Handle
 from . import one_pass
 
@@ -192,7 +192,7 @@ class Optimizer:
         earlier, without, twice, updated = self._earlier, [], 0, 0
         looks = computes_now()
         earlier.used.clear()
-        line = held.set(user_place() if type(self).__module__.startswith("minigrad.") else None)
+        line = held.set(user_place() if home(self).startswith("minigrad.") else None)
         try:
             with set_grad_enabled(bool(self.defaults.get("differentiable"))):
                 for group in self.param_groups:

@@ -158,6 +158,13 @@ def parsed(code: str) -> ast.AST | None:
     return None
 
 
+@cache
+def computing(code: str) -> list[ast.BinOp | ast.Call]:
+    """Return the parts of a line that may run an operation."""
+    tree = parsed(code)
+    return [node for node in ast.walk(tree) if isinstance(node, ast.BinOp | ast.Call)] if tree is not None else []
+
+
 def bound(node: ast.AST) -> Iterator[Target]:
     """Yield the targets of one node of a syntax tree."""
     if isinstance(node, ast.Assign):
@@ -234,9 +241,8 @@ def used_names(ops: Iterable[Op], known: dict[int, str]) -> Iterator[tuple[int, 
     for value, name in known.items():
         homes.setdefault(name, set()).add(made[value].function if value in made else "")
     for op in ops:
-        tree = parsed(op.where.code)
-        for node in ast.walk(tree) if tree is not None else ():
-            if isinstance(node, ast.BinOp | ast.Call) and fits(Target((), *extent(node)), op.where):
+        for node in computing(op.where.code):
+            if fits(Target((), *extent(node)), op.where):
                 for value, operand in operands(node, op):
                     name, home, here = path(operand), made.get(value), op.where
                     outside = home is None or not name.isidentifier()  # or it is an attribute, which keeps its value

@@ -13,6 +13,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -89,6 +90,7 @@ class Record(EventLog, Layer, Observer):
         self.seeds: Any = None  # seeds.Seeds, if they are not all ones
         self._seeded: list[tuple] = []
         self._scope: Any = None
+        self._fetching = False  # True while a DataLoader fetches: its operations are no part of the model
         self.insides: list[Inside] = []  # calls of custom Functions' methods
         self._sights: list = []  # views of the next operation by the layers around
 
@@ -147,9 +149,9 @@ class Record(EventLog, Layer, Observer):
         return tracked_noter(self) if frame.grad else self.note_untracked
 
     def lies_on_plain(self, frame: Frame) -> bool:
-        """Return True if the code below is plain and eager, in the current modes."""
+        """Return True if the code below is plain and eager, in the current modes, and all operations are logged."""
         p = frame.parent
-        return (p is ON or p is OFF) and not frame.observers and frame.below() is p
+        return not self._fetching and (p is ON or p is OFF) and not frame.observers and frame.below() is p
 
     def note_untracked(self, cls: Any, args: tuple, out: Any) -> None:
         """Log an operation under no_grad."""
@@ -185,8 +187,8 @@ class Record(EventLog, Layer, Observer):
         return (name, code, arguments_of(outer, passed.get())), offset
 
     def handles(self, fn: type, args: tuple) -> bool:
-        """Return True: a recording sees every operation."""
-        return True
+        """Return True, but while a batch is fetched only for operations through which gradients pass."""
+        return not self._fetching or any([edge is not None for edge in edges_of(args)])
 
     def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
         """Run the operation one layer below and log it."""
@@ -394,12 +396,26 @@ class Record(EventLog, Layer, Observer):
 
     def read(self, t: Tensor, how: str) -> None:
         """Log that the program reads a tensor's elements."""
-        if how in READING and not self._backward and recorder_of(current()) is self:
+        if how in READING and not self._backward and not self._fetching and recorder_of(current()) is self:
             self.log.append([noted_read, t, edges_of((t,))[0], *reader(sys._getframe(1))])
 
     def drawn(self, t: Tensor) -> None:
         """Log that random numbers were drawn."""
-        self.log.append([EventLog.drew, t])
+        if not self._fetching:
+            self.log.append([EventLog.drew, t])
+
+    def fetch(self, fetch: Callable) -> Any:
+        """Return a function that fetches a batch without logging, because its operations are no part of the model."""
+        return partial(self.fetched, fetch) if recorder_of(current()) is self and not self._fetching else None
+
+    def fetched(self, fetch: Callable) -> Any:
+        """Fetch a batch; only operations through which gradients pass are logged."""
+        self._fetching = True
+        try:
+            with use(current().but()):  # all operations come through `handles`
+                return fetch()
+        finally:
+            self._fetching = False
 
     def communicated(self, call: Any, ended: bool) -> None:
         """Log that a communicating call is about to write its results, or has ended."""

@@ -6,6 +6,7 @@ These methods of Tensor leave minigrad; methods.py has the ones that describe a 
 from __future__ import annotations
 
 import copy
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import laid_out, on_device
 from ..arrays.memory import begin, copied, storage
 from ..core.frames import current
-from ..core.graph import Leaf, operation_of
+from ..core.graph import Leaf, history, operation_of
 from ..core.tensor import Tensor, wrap
 from ..errors import error, warn
 from ..events import events, services
@@ -193,7 +194,7 @@ class Conversions:
         return bool(self.item())
 
     def _number(self, who: str) -> Any:
-        if self.numel() != 1:
+        if prod(self._sizes) != 1:
             raise error(
                 ValueError,
                 who,
@@ -204,7 +205,7 @@ class Conversions:
         return self.item()
 
     def __float__(self) -> float:
-        if self.requires_grad:
+        if history(self) is not None:
             services.notice("a tensor that requires grad becomes a number", x=self)
         return float(self._number("float"))
 

@@ -79,7 +79,7 @@ class Methods(Conversions, TensorMethods, Operations):
     def size(self, dim: int) -> int: ...
     def size(self, dim: int | None = None) -> Any:
         """Return the shape, or the size of one dimension."""
-        return self.shape if dim is None else self.shape[dim]
+        return self.shape if dim is None else self._sizes[dim]
 
     def dim(self) -> int:
         """Return the number of dimensions."""

@@ -34,7 +34,7 @@ def test_a_missed_target_is_said_to_be_missed():
     figures = copy.deepcopy(FIGURES)
     case = figures["cases"][0]
     case["targets"] = [{"ours": "minigrad", "theirs": ["torch"], "target": 0.5, "ratio": 0.51}]
-    assert f"| `{case['name']}` | minigrad | torch | 0.51 | 0.5 | **no** |" in page.text(figures)
+    assert f"| {page.spoken(case)} | minigrad | torch | 0.51 | 0.5 | **no** |" in page.text(figures)
 
 
 def test_a_contestant_that_failed_is_shown_as_failed():
@@ -44,7 +44,7 @@ def test_a_contestant_that_failed_is_shown_as_failed():
     case["failures"] = {"torch": "ValueError: other numbers"}
     shown = page.text(figures)
     assert "| failed |" in shown
-    assert f"- {case['name']}, torch: ValueError: other numbers." in shown
+    assert f"- {page.spoken(case)}, torch: ValueError: other numbers." in shown
 
 
 @pytest.mark.parametrize(
@@ -72,5 +72,19 @@ def test_models_have_a_row_each_and_the_median_below():
     best = [(1e-3, 2e-3), (3e-3, 2e-3), (5e-4, 1e-3)]
     cases = [case | {"seconds": {"minigrad": {"best": a}, "torch": {"best": b}}} for a, b in best]
     shown = page.cases(cases)
-    assert "| `lenet`: LeNet-5 | 1.0 ms | 2.0 ms | **0.50** |" in shown
+    assert "| lenet: LeNet-5 | 1.0 ms | 2.0 ms | **0.50** |" in shown
     assert "The median of the ratios is 0.50" in shown
+
+
+def test_the_page_begins_with_ratios_in_words():
+    case = {"name": "lenet", "title": "LeNet-5", "theme": "models", "failures": {}, "targets": []}
+    cases = [case | {"seconds": {"minigrad": {"best": a}, "torch": {"best": 1.0}}} for a in (0.5, 0.8, 3.0)]
+    cases.append(case | {"name": "pointwise", "theme": "pointwise", "seconds": {
+        "minigrad.compile": {"best": 2.0}, "torch.compile": {"best": 4.0}, "jax.jit": {"best": 1.0}}})  # fmt: skip
+    *_, models, pointwise = page.short(cases).splitlines()
+    assert models == "| A training step of a common model, the median of 3 | 1.2 times as quick | - |"
+    assert pointwise.endswith("| - | takes 2.0 times as long |")
+
+
+def test_the_first_table_is_about_cases_that_there_are():
+    assert set(page.SHORT.values()) <= {c.name for c in CASES} | set(page.THEMES)

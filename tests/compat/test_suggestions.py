@@ -70,7 +70,7 @@ def test_no_name_of_the_table_is_there():
         ("distributions.RelaxedBernoulli", "use nn.functional.gumbel_softmax"),
         ("distributions.transforms.SoftplusTransform", "a subclass of distributions.Transform"),
         ("distributions.biject_to", "x.exp() for positive numbers"),
-        ("distributions.constraints.one_hot", "write constraints.Constraint(name, text, check)"),
+        ("distributions.constraints.symmetric", "write constraints.Constraint(name, text, check)"),
         ("distributions.kl.register_kl", "estimate it from draws x of p"),
         ("distributions.utils.broadcast_all", "use torch.broadcast_tensors"),
         ("distributions.Distribution.set_default_validate_args", "pass validate_args=False"),

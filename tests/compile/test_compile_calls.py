@@ -20,8 +20,9 @@ import pytest
 import minigrad as torch
 from minigrad import compile
 from minigrad.errors import MinigradWarning
+from minigrad.nn.module_hooks import EVERY
 
-from .both import X, defined, runs_eagerly
+from .both import X, defined, runs_eagerly, same
 from .interpreted import interpreted
 
 __all__ = ["interpreted"]
@@ -212,6 +213,37 @@ def test_hooks_of_modules_run_with_checks():
     net[0].register_forward_hook(lambda module, given, out: seen.append(1))
     runs_eagerly(compile(net), X, match=r"it calls append\(\) of seen, which outlives the call")
     assert seen == [1]
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["before", "after"])
+def test_hooks_of_all_modules_are_called(first):
+    net, seen = torch.nn.Sequential(torch.nn.Tanh()), []
+    f = compile(lambda x: net(x).sum())
+    note = lambda module, given, out: seen.append(type(module).__name__)
+    if not first:
+        f(X)
+    handle = EVERY.register_forward_hook(note)
+    try:
+        runs_eagerly(f, X, match=r"it calls append\(\) of seen, which outlives the call")
+        f(X)
+        assert seen == ["Tanh", "Sequential"] * 2
+    finally:
+        handle.remove()
+    f(X)
+    assert len(seen) == 4
+
+
+def test_a_hook_of_all_modules_that_only_computes_is_compiled():
+    net = torch.nn.Sequential(torch.nn.Tanh())
+    f = compile(lambda x: net(x))
+    expected = f(X)
+    handle = EVERY.register_forward_hook(lambda module, given, out: out * 2)
+    try:
+        same(f(X), expected * 4)
+        assert len(f.versions) == 2
+    finally:
+        handle.remove()
+    same(f(X), expected)
 
 
 def test_minigrad_is_as_before_a_capture(interpreted):

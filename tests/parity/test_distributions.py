@@ -104,7 +104,7 @@ def constant(name):
         table = ONE_DIM[name][0]
         return [{k: numbers(10 * j + i, v, (3,)) for i, (k, v) in enumerate(table.items())} for j in (0, 1)]
     r = np.random.default_rng(5)
-    if name == "Categorical":
+    if "Categorical" in name:
         return [{"probs": r.dirichlet(np.ones(3), 2)} for _ in range(2)]
     if name == "Dirichlet":
         return [{"concentration": r.uniform(0.3, 3, (2, 3))} for _ in range(2)]
@@ -116,7 +116,7 @@ def constant(name):
     raise ValueError(name)
 
 
-@pytest.mark.parametrize("name", [*ONE_DIM, "Categorical", "Dirichlet", "MultivariateNormal"])
+@pytest.mark.parametrize("name", [*ONE_DIM, "Categorical", "OneHotCategorical", "Dirichlet", "MultivariateNormal"])
 def test_divergences_are_pytorchs(name):
     for first, second in (constant(name), constant(name)[::-1]):
         p, r, ours, theirs = both(name, first)
@@ -168,6 +168,47 @@ def test_classes_are_pytorchs(kind):
         minigrad, str(q.sample().dtype)[6:]
     )
     same(p.mode, q.mode)
+
+
+@pytest.mark.parametrize("kind", ["probs", "logits"])
+@pytest.mark.parametrize("name", ["OneHotCategorical", "OneHotCategoricalStraightThrough"])
+def test_classes_as_vectors_are_pytorchs(name, kind):
+    r = np.random.default_rng(2)
+    p, q, ours, theirs = both(name, {kind: r.uniform(0.1, 1, (2, 3))})
+    x = q.sample((5,)).numpy()
+    for what in ("probs", "logits", "mean", "variance", "mode"):
+        same(getattr(p, what), getattr(q, what))
+    same(p.entropy(), q.entropy())
+    a, b = p.log_prob(minigrad.tensor(x)), q.log_prob(torch.tensor(x))
+    same(a, b)
+    same_gradients(a, b, ours, theirs)
+    wider = p.expand((4, 2)), q.expand((4, 2))
+    same(wider[0].log_prob(minigrad.tensor(x[:4])), wider[1].log_prob(torch.tensor(x[:4])))
+    for d, e in [(p, q), wider]:
+        assert (d.batch_shape, d.event_shape, d.has_rsample) == (
+            tuple(e.batch_shape),
+            tuple(e.event_shape),
+            e.has_rsample,
+        )
+        drawn = d.sample((5,))
+        assert drawn.shape == tuple(e.sample((5,)).shape) and drawn.dtype == minigrad.float64
+        assert ((drawn == 0) | (drawn == 1)).all() and (drawn.sum(-1) == 1).all()
+
+
+def test_a_straight_through_draw_has_the_gradients_of_pytorch():
+    values, weights = [[0.2, 0.3, 0.5]], np.arange(3.0)
+    ours, theirs = (lib.tensor(values, requires_grad=True) for lib in (minigrad, torch))
+    for lib, p in ((minigrad, ours), (torch, theirs)):
+        draw = lib.distributions.OneHotCategoricalStraightThrough(probs=p).rsample((4,))
+        (draw * lib.tensor(weights)).sum().backward()
+    same(ours.grad, theirs.grad, 1e-6)
+
+
+def test_the_divergence_of_a_class_and_a_vector_has_no_formula():
+    weights = minigrad.ones(2)
+    for pair in [(D.Categorical, D.OneHotCategorical), (D.OneHotCategorical, D.Categorical)]:
+        with pytest.raises(NotImplementedError, match="no formula for"):
+            D.kl_divergence(pair[0](weights), pair[1](weights))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

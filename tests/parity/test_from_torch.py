@@ -391,3 +391,27 @@ def test_parameters_in_arguments_have_the_names_of_the_arguments():
     }
     g = lambda module, x: module(x)
     assert "module.blocks[0].weight" in shown(viz.from_torch(g, net, torch.rand(3, 2)))
+
+
+def test_a_batch_of_a_data_loader_is_an_input():
+    class Scaled(torch.utils.data.Dataset):
+        def __init__(self, rows):
+            self.rows = rows
+
+        def __len__(self):
+            return len(self.rows)
+
+        def __getitem__(self, i):
+            return (self.rows[i] - 1) / 2
+
+    def loss(rows, w):
+        (batch,) = torch.utils.data.DataLoader(Scaled(rows), batch_size=2)
+        return (batch * w).sum()
+
+    def names(*given):
+        return [op["name"] for op in viz.from_torch(loss, *given).to_dict()["ops"] if op["phase"] == "forward"]
+
+    rows, w = torch.ones(2, 3), torch.ones(3, requires_grad=True)
+    assert [n for n in names(rows, w) if n != "random"] == ["mul", "sum"]
+    assert names(rows.requires_grad_(), w).count("div") == 2  # a gradient passes through them
+    assert torch.utils.data.dataloader._BaseDataLoaderIter.__next__.__module__ == "torch.utils.data.dataloader"

@@ -1,5 +1,7 @@
 """The tables of names that `as_torch` reads speak of names that PyTorch has."""
 
+import sys
+from importlib import import_module
 from importlib.util import find_spec
 
 import pytest
@@ -36,3 +38,19 @@ def test_what_is_told_to_be_missing_is_there_in_pytorch(name):
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_modules_that_stand_for_pytorchs_are_there(name):
     assert is_module(name) or is_attribute(name)
+
+
+def test_classes_name_the_modules_of_pytorchs_classes():
+    """The module of each public class, while programs import minigrad as torch, defines the class of that name."""
+    import minigrad
+    from minigrad.compat.class_names import HOMES
+
+    theirs = {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "torch"}
+    with minigrad.as_torch() as ours:
+        for part in ("distributions", "utils.data", "nn.parallel"):
+            import_module(f"torch.{part}")
+        assert ours.distributions
+        named = [(cls.__module__, cls.__name__) for cls in HOMES]
+    wrong = [pair for pair in named if getattr(getattr(theirs[pair[0]], pair[1], None), "__module__", None) != pair[0]]
+    assert len(named) > 200
+    assert not wrong

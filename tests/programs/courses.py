@@ -1,9 +1,9 @@
 """`python -m tests.programs.courses FOLDER`: which programs of public courses run, for docs/programs.md.
 
-courses.toml lists the courses; nothing of them is in the repository. Fetch those that you want into FOLDER (git clone), and
-name some to run only these. Each program that imports torch runs as `minigrad run` does, in a copy of its folder, on one
-thread, for at most `--seconds` of processor time. Notebooks run as scripts, without lines that begin with % or !. The
-results are kept in courses.json.
+courses.toml lists the courses; nothing of them is in the repository. Fetch those that you want into FOLDER (git clone). Name
+courses, chapters or programs, as paths in FOLDER, to run only these. Each program that imports torch runs as `minigrad run`
+does, in a copy of its folder, on one thread, for at most `--seconds` of processor time. Notebooks run as scripts, without
+lines that begin with % or !. The results are kept in courses.json.
 """
 
 import argparse
@@ -18,6 +18,8 @@ import sys
 import tempfile
 import tomllib
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import jupytext
@@ -25,9 +27,15 @@ import jupytext
 LIST, KEPT = Path(__file__).with_name("courses.toml"), Path(__file__).with_name("courses.json")
 USES_TORCH = re.compile(r"^\s*(?:import|from) torch\b", re.MULTILINE)
 ONE_THREAD = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-ELSEWHERE = re.compile(
-    r"URLError|Connection|FileNotFound|NotADirectory|no such file|cannot download|not found in", re.IGNORECASE
-)
+NEEDS = {
+    "data": r"URLError|Connection|FileNotFound|NotADirectory|no such file|cannot download|not found in|num_samples=0",
+    "a GPU": r"there is no CUDA device",
+    "ffmpeg": r"MovieWriter \(ffmpeg\)",
+    "an older NumPy": r"module 'numpy' has no attribute|inhomogeneous shape",
+    "an older Matplotlib": r"use_line_collection",
+    "a name that it does not define": r"NameError: name",
+    "arguments": r"arguments are required",
+}  # what a program lacks that stops with such an error, in PyTorch as well
 LACKING = re.compile(r"No module named '(?!torch\b|minigrad\b)([\w.]+)'")
 ENDED, LIMIT = "runs to its end", "runs as far as the limit"  # both mean that it runs
 
@@ -44,6 +52,15 @@ def programs(course: dict, folder: Path) -> list[Path]:
     return [path for path in found if USES_TORCH.search(script(path))]
 
 
+def is_chosen(program: Path, only: list[str]) -> bool:
+    """Return True if a program is one of those named, or in a folder that is named, or if none is named.
+
+    >>> is_chosen(Path("d2l/chapter/a.py"), ["d2l/chapter"]), is_chosen(Path("d2l/chapter/a.py"), ["gan", "d2l/b.py"])
+    (True, False)
+    """
+    return not only or any(program.is_relative_to(name) for name in only)
+
+
 def script(path: Path) -> str:
     """Return the text of a program; of a notebook, its code with the magic lines as comments."""
     if path.suffix == ".ipynb":
@@ -51,14 +68,16 @@ def script(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def outcome(path: Path, seconds: int) -> str:
-    """Run a program, and return what happened: it runs, needs something, or stops with an error."""
+def outcome(path: Path, seconds: int, imports: Path | None = None) -> str:
+    """Run a program that imports from a folder; return what happened: it runs, needs something, or stops with an error."""
     with tempfile.TemporaryDirectory() as place:
         here = Path(place, "course", "chapter", path.parent.name)  # programs write to ../../data
         shutil.copytree(path.parent, here, symlinks=True)
         program = here / f"{path.stem.replace(' ', '_')}.py"
         program.write_text(script(path), encoding="utf-8")
         variables = {**os.environ, **ONE_THREAD, "MPLBACKEND": "Agg", "MINIGRAD_DATA": "digits"}
+        if imports is not None:
+            variables["PYTHONPATH"] = os.pathsep.join([str(imports), *filter(None, [os.environ.get("PYTHONPATH")])])
         limit = lambda: resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
         words = [sys.executable, "-m", "viz.cli", "run", program.name]
         streams = {"capture_output": True, "stdin": subprocess.DEVNULL}
@@ -83,7 +102,8 @@ def reason(text: str) -> str:
     last = lines[-1] if lines else (text.strip().splitlines() or ["without a message"])[-1]
     if lacking := LACKING.search(last):
         return f"needs the package {lacking[1].partition('.')[0]}"
-    return "needs data" if ELSEWHERE.search(last) else f"stops: {last.removeprefix('minigrad.errors.')[:120]}"
+    need = next((need for need, words in NEEDS.items() if re.search(words, last, re.IGNORECASE)), None)
+    return f"needs {need}" if need else f"stops: {last.removeprefix('minigrad.errors.')[:120]}"
 
 
 def table() -> str:
@@ -125,19 +145,26 @@ if __name__ == "__main__":
 
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("courses", nargs="*", help="folders of courses; default: all that are there")
-    parser.add_argument("--seconds", type=int, default=60, help="of processor time for each program")
+    parser.add_argument("only", nargs="*", help="paths of courses, chapters or programs; default: all that are there")
+    parser.add_argument("--seconds", type=int, default=30, help="of processor time for each program")
+    parser.add_argument("--jobs", type=int, default=1, help="programs at a time")
     given = parser.parse_args()
     kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
-    for course in courses():
-        paths = programs(course, given.folder)
-        if not paths or given.courses and course["folder"] not in given.courses:
-            continue
-        home = given.folder / course["folder"]
-        results = {}
-        for path in paths:
-            results[str(path.relative_to(home))] = what = outcome(path, given.seconds)
-            print(f"{path.relative_to(given.folder)}: {what}", flush=True)
-        kept[course["name"]] = {"commit": commit(home), "seconds": given.seconds, "programs": results}
-        KEPT.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+    with ThreadPoolExecutor(given.jobs) as pool:
+        for course in courses():
+            home = given.folder / course["folder"]
+            paths = programs(course, given.folder)
+            chosen = [path for path in paths if is_chosen(path.relative_to(given.folder), given.only)]
+            if not chosen:
+                continue
+            results = kept.get(course["name"], {}).get("programs", {})
+            imports = home.resolve() / course["imports"] if "imports" in course else None
+            outcomes = pool.map(partial(outcome, seconds=given.seconds, imports=imports), chosen)
+            for path, what in zip(chosen, outcomes, strict=True):
+                results[str(path.relative_to(home))] = what
+                print(f"{path.relative_to(given.folder)}: {what}", flush=True)
+            names = [str(path.relative_to(home)) for path in paths]
+            results = {name: results[name] for name in names if name in results}  # in order, without what is gone
+            kept[course["name"]] = {"commit": commit(home), "seconds": given.seconds, "programs": results}
+            KEPT.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     page.PAGE.write_text(page.text())

@@ -67,6 +67,29 @@ def test_a_program_runs_in_a_copy_of_its_folder(name, what, folder):
     assert {path.name for path in chapter.iterdir()} == before
 
 
+@pytest.mark.parametrize(
+    ("error", "what"),
+    [
+        ("RuntimeError: device: there is no CUDA device: either no GPU was found, or ...", "needs a GPU"),
+        ("AttributeError: module 'numpy' has no attribute 'float'.", "needs an older NumPy"),
+        ("RuntimeError: Requested MovieWriter (ffmpeg) not available", "needs ffmpeg"),
+        (
+            "ModuleNotFoundError: No module named 'torch.nowhere'",
+            "stops: ModuleNotFoundError: No module named 'torch.nowhere'",
+        ),
+    ],
+)
+def test_what_a_program_lacks_in_any_library_is_no_stop(error, what):
+    assert courses.reason(f"Traceback ...\n{error}\nsee https://example.org") == what
+
+
+def test_programs_import_from_their_course(folder):
+    chapter = folder / "course" / "one chapter"
+    (chapter.parent / "models.py").write_text("import torch\nmodel = torch.nn.Linear(1, 1)\n")
+    (chapter / "uses.py").write_text("from models import model\nprint(model)\n")
+    assert courses.outcome(chapter / "uses.py", 8, imports=chapter.parent) == courses.ENDED
+
+
 def test_the_table_has_a_row_for_each_chapter(folder):
     results = {
         "one/a.py": courses.ENDED, "one/b.py": courses.LIMIT, "one/c.py": "needs data", "one/d.py": "needs data",

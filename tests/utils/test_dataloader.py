@@ -9,7 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minigrad as torch
-from minigrad.utils.data import BatchSampler, DataLoader, TensorDataset, default_collate, default_convert, pin_memory
+from minigrad.utils.data import (
+    BatchSampler,
+    DataLoader,
+    Subset,
+    TensorDataset,
+    default_collate,
+    default_convert,
+    pin_memory,
+)
+from minigrad.utils.data.collate import default_collate_fn_map
 
 from .samples import Shared, Squares
 
@@ -197,3 +206,52 @@ def test_samples_that_make_no_batch_are_refused(batch, kind, words):
     with pytest.raises(kind, match="To fix: ") as raised:
         default_collate(batch)
     assert words in str(raised.value)
+
+
+# ---------------------------------------------------------------------- rows of tensors
+class Doubled(TensorDataset):
+    """A dataset with other rows than those of its tensors."""
+
+    def __getitem__(self, index):
+        return tuple([2 * t for t in super().__getitem__(index)])
+
+
+def rows(dataset=TensorDataset, n=7):
+    return dataset(torch.arange(2.0 * n).view(n, 2), torch.arange(n))
+
+
+@pytest.mark.parametrize(
+    "dataset",
+    [
+        rows(),
+        rows(Doubled),
+        Subset(rows(), [6, 0, -1, 3]),
+        Subset(Subset(rows(), [5, 2, 0, 1]), [3, 0]),
+        Subset(rows(), np.array([1, 2])),
+        TensorDataset(torch.randn(5, 3, 4).mT, torch.arange(5) > 2),
+        TensorDataset(torch.randn(5, 2, requires_grad=True)),
+    ],
+)
+def test_rows_of_tensors_are_batched_as_the_stack_of_samples(dataset):
+    for batch, indices in zip(DataLoader(dataset, batch_size=2), BatchSampler(range(len(dataset)), 2, False)):
+        expected = default_collate([dataset[i] for i in indices])
+        assert type(batch) is list and len(batch) == len(expected)
+        for found, wanted in zip(batch, expected):
+            assert torch.equal(found, wanted) and found.dtype == wanted.dtype and found.is_contiguous()
+            assert found.requires_grad == wanted.requires_grad
+
+
+def test_a_batch_of_rows_has_separate_memory():
+    dataset = rows()
+    next(iter(DataLoader(dataset, batch_size=3)))[0].zero_()
+    assert dataset[1][0].tolist() == [2.0, 3.0]
+
+
+def test_rows_are_stacked_by_a_function_that_was_put_in(monkeypatch):
+    monkeypatch.setitem(default_collate_fn_map, torch.Tensor, lambda batch, collate_fn_map=None: len(batch))
+    assert next(iter(DataLoader(rows(), batch_size=3))) == [3, 3]
+
+
+def test_a_row_out_of_range_is_reported_with_its_index():
+    with pytest.raises(IndexError, match="index 9"):
+        list(DataLoader(rows(), batch_sampler=[[0, 1], [2, 9]]))

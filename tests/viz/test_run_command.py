@@ -103,6 +103,62 @@ def test_a_program_is_read_from_the_standard_input(folder):
     assert done.stdout.decode() == "tensor([1.])\n"
 
 
+CELLS = """\
+%matplotlib inline
+import torch
+if True:
+    !pip install nothing
+    from parts import double
+torch.ones?
+---
+%%bash
+echo "{"
+---
+%%time
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+y = (double(x)
+     % 3)
+---
+def total(v):
+    return v.sum()
+
+loss = total(y * x)
+"""
+
+
+@pytest.fixture
+def book(folder):
+    cells = [{"cell_type": "markdown", "source": ["% not code"]}]
+    cells += [{"cell_type": "code", "source": text.splitlines(keepends=True)} for text in CELLS.split("---\n")]
+    (folder / "a book.ipynb").write_text(json.dumps({"cells": cells, "nbformat": 4}))
+    return folder
+
+
+def test_a_notebook_is_a_program_without_its_lines_for_ipython(book):
+    assert minigrad(book, "run", "a book.ipynb").stderr.decode() == ""
+    done = minigrad(book, "render", "a book.ipynb:loss", "--as-torch", "-f", "txt", "-o", "-")
+    text = done.stdout.decode()
+    assert "y = double(x)" not in text and "remainder" in text and "In[4]:2" in text, done.stderr.decode()
+
+
+def test_errors_name_the_cells_of_a_notebook(book):
+    path = book / "a book.ipynb"
+    made = json.loads(path.read_text())
+    made["cells"].append({"cell_type": "code", "source": "loss.backward()\nloss.backward()"})
+    path.write_text(json.dumps(made))
+    done = minigrad(book, "run", path.name)
+    text = done.stderr.decode()
+    assert done.returncode == 1
+    assert "freed by the first backward at In[5]:1: loss.backward()" in text and "at In[5]:2: loss.backward()" in text
+
+
+@pytest.mark.parametrize("command", ["port", "check"])
+def test_further_commands_read_notebooks(book, command):
+    done = minigrad(book, command, "a book.ipynb", *["--as-torch"] * (command == "check"))
+    found = done.stdout.decode() + done.stderr.decode()
+    assert ("minigrad has everything" if command == "port" else "a book.ipynb defines no subclass") in found
+
+
 def test_of_an_error_the_programs_own_lines_are_shown(folder):
     (folder / "wrong.py").write_text("import torch\nfrom torch import fft\nfft.rfft(torch.ones(4))\n")
     done = minigrad(folder, "run", "wrong.py")

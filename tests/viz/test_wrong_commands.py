@@ -72,9 +72,9 @@ WRONG = {
     "render folder:loss": "folder is a folder. Name a file",
     "check folder": "folder is a folder. Name a file",
     "run folder": "folder is a folder. Name a file",
-    "run book.ipynb": "book.ipynb is not a Python program, but a notebook. Name a .py file.",
-    "render record.json:loss": "record.json is not a Python program, but JSON",
-    "port book.ipynb": "book.ipynb is not a Python program",
+    "run book.ipynb": "book.ipynb is not a notebook in Jupyter's format 4. Open it in Jupyter and save it again.",
+    "render record.json:loss": "record.json is not a Python program, but JSON, such as a record. Name a .py file or a notebook.",
+    "port book.ipynb": "book.ipynb is not a notebook",
     # names and kinds
     "render net.py:los": "net.py has no los. Did you mean loss?",
     "render net.py:zebra": "w, x, plain, h, loss, f, g",

@@ -43,7 +43,7 @@ def run(program: Target, /, *words: Options, n: Annotated[int | None, Parameter(
     Parameters
     ----------
     program
-        The file; - reads it from the standard input. Words after it belong to the program.
+        The file, a Python program or a notebook; - reads it from the standard input. Words after it belong to the program.
     n
         Start this many processes with mpiexec, as the ranks of torch.distributed. Write it before the program.
     """
@@ -69,7 +69,7 @@ def port(program: Target, /, *, json: Json = False) -> None:
     Parameters
     ----------
     program
-        The file; - reads it from the standard input.
+        The file, a Python program or a notebook; - reads it from the standard input.
     json
         Write the list as JSON.
     """

@@ -66,8 +66,15 @@ PUBLIC = {
     "linalg.solve": "solve(A, B) if left else solve(A.mT, B.mT).mT",
     "linalg.solve_ex": "(linalg.solve(A, B, left=left), no_errors(A))",
     "linalg.solve_triangular": "linalg.solve(triangle(A, upper, unitriangular), B, left=left)",
+    "triangular_solve": (
+        "(linalg.solve_triangular(A.mT if transpose else A, input, upper=upper != transpose, unitriangular=unitriangular),"
+        " A.expand(input.shape[:-2] + A.shape[-2:]) if input.ndim > A.ndim else A)"
+    ),
     "linalg.inv_ex": "(linalg.inv(A), no_errors(A))",
     "inverse": "linalg.inv(A)",
+    "linalg.householder_product": (
+        "reflected(input.tril(-1) + corner(input), tau, corner(input).expand(input.shape), tau.shape[-1] - 1)"
+    ),
     "linalg.cholesky": "lower_cholesky(A.mT).mT if upper else lower_cholesky(A)",
     "linalg.cholesky_ex": "(linalg.cholesky(A, upper=upper), no_errors(A))",
     "cholesky": "linalg.cholesky(input, upper=upper)",
@@ -299,6 +306,11 @@ WORDS = {
         " (t * weight).sum() / weight.expand_as(t).sum()"
     ),
     "by_batch(t, how)": "t.sum() / t.shape[0] if how == 'batchmean' else reduced(t, how)",
+    "corner(t)": "eye(t.shape[-2], t.shape[-1], dtype=t.dtype)",
+    "reflected(v, tau, t, i)": (
+        "t if i < 0 else reflected(v, tau, t - tau[..., i, None, None] * (v[..., i : i + 1] @ (v[..., i : i + 1].mT @ t)),"
+        " i - 1)"
+    ),
     "bounded(t)": "clamp_min(t, -100)",
     "stirling(t)": "where(t > 1, t * log(t) - t + 0.5 * log(2 * pi * t), 0)",
     "embedding_loss(c, target, margin)": "where(target == 1, 1 - c, clamp_min(c - margin, 0))",

@@ -5,6 +5,9 @@ dimensions, (..., elements, windows); its transpose `from_elements` adds up what
 """
 
 PUBLIC = {
+    "gradient": (
+        "slopes_along(input * 1.0, first(input.shape) if dim is None else dim if is_list(dim) else [dim], spacing, edge_order)"
+    ),
     "unfold": (
         "unfold(input.unsqueeze(0), kernel_size, dilation, padding, stride).squeeze(0) if input.ndim == 3 else"
         " lists(elements_of(input, 2, kernel_size, stride, padding, dilation))"
@@ -48,6 +51,25 @@ for n in (1, 2, 3):
     }
 
 WORDS = {
+    "slopes_along(t, dims, spaces, order)": (
+        "() if length(dims) == 0 else (slopes(t.movedim(dims[0], -1), spaces[0] if is_list(spaces) else spaces, order)"
+        ".movedim(-1, dims[0]),) + slopes_along(t, dims[1:], spaces[1:] if is_list(spaces) else spaces, order)"
+    ),
+    "slopes(t, space, order)": (
+        "slopes_over(t, diff(space) if is_tensor(space) else space * ones(t.shape[-1] - 1, dtype=t.dtype), order)"
+    ),
+    "slopes_over(t, h, order)": (
+        "cat((end_slope(t, h, order), slopes_inside(t, h[:-1], h[1:]), -end_slope(t.flip(-1), h.flip(-1), order)), -1)"
+    ),
+    "end_slope(t, h, order)": (
+        "(t[..., 1:2] - t[..., :1]) / h[:1] if order == 1 else slope_of_three(t[..., :3], h[:1], h[1:2])"
+    ),
+    "slope_of_three(t, a, b)": (
+        "(a + b) / (a * b) * t[..., 1:2] - (2 * a + b) / (a * (a + b)) * t[..., :1] - a / (b * (a + b)) * t[..., 2:]"
+    ),
+    "slopes_inside(t, a, b)": (
+        "(b - a) / (a * b) * t[..., 1:-1] - b / (a * (a + b)) * t[..., :-2] + a / (b * (a + b)) * t[..., 2:]"
+    ),
     "at(v, i)": "v if not is_list(v) else v[i] if length(v) > 1 else v[0]",
     "all_of(v, n)": "v if is_list(v) and length(v) == n else [at(v, 0)] * n",
     "area(v, n)": "size(all_of(v, n))",

@@ -2,7 +2,7 @@
 
 `Function.apply` bypasses the mode.  While a recording is active, its base class has an `apply` that first checks whether this
 thread is recording; so even a program that bound `f = MyFunction.apply` long ago is recorded.  `torch.from_numpy` bypasses
-it as well, and is replaced.
+it as well, and is replaced.  What a DataLoader does to make a batch is no part of the model, and is not recorded.
 """
 
 # pyright: reportMissingImports=false, reportAttributeAccessIssue=false, reportPrivateImportUsage=false
@@ -18,6 +18,9 @@ from typing import Any
 import torch
 from torch.autograd.function import _SingleLevelFunction
 from torch.overrides import TorchFunctionMode
+from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+from .torch_words import tensors_in
 
 
 class Running(threading.local):
@@ -25,11 +28,12 @@ class Running(threading.local):
 
     def __init__(self):
         self.recorders: list[Any] = []
+        self.fetching = False  # True while a DataLoader makes a batch
 
 
 RUNNING = Running()
 LOCK = threading.Lock()
-FROM_NUMPY = torch.from_numpy
+FROM_NUMPY, NEXT_BATCH = torch.from_numpy, _BaseDataLoaderIter.__next__
 REPLACED: list[tuple] = []  # patched methods: (class, name of a method, the class's own attribute before)
 everywhere = 0  # number of active recordings, in all threads
 
@@ -42,11 +46,14 @@ class Calls(TorchFunctionMode):
         self.recorder = recorder
 
     def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-        return self.recorder.asked(func, args, kwargs or {}) if sees(self.recorder) else func(*args, **(kwargs or {}))
+        seen = sees(self.recorder, (args, kwargs))
+        return self.recorder.asked(func, args, kwargs or {}) if seen else func(*args, **(kwargs or {}))
 
 
-def sees(recorder: Any) -> bool:
-    """Return True if a call belongs to this recording, not to another call or an inner recording."""
+def sees(recorder: Any, given: Any) -> bool:
+    """Return True if a call belongs to this recording, not to another call, an inner recording or the making of a batch."""
+    if RUNNING.fetching and not any(t.requires_grad for t in tensors_in(given)):
+        return False
     return RUNNING.recorders[-1:] == [recorder] and not recorder.is_paused()
 
 
@@ -65,9 +72,18 @@ def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
 def from_numpy(*args: Any) -> Any:
     """Replace `torch.from_numpy`, which no mode sees: record the call if this thread is recording."""
     recorder = RUNNING.recorders[-1] if RUNNING.recorders else None
-    if recorder is None or not sees(recorder):
+    if recorder is None or not sees(recorder, args):
         return FROM_NUMPY(*args)
     return recorder.asked(FROM_NUMPY, args, {})
+
+
+def next_batch(iterator: Any) -> Any:
+    """Replace the method that returns the next batch: a recording does not see how it is made."""
+    RUNNING.fetching = True
+    try:
+        return NEXT_BATCH(iterator)
+    finally:
+        RUNNING.fetching = False
 
 
 @contextmanager
@@ -79,6 +95,8 @@ def watching(recorder: Any) -> Iterator[None]:
         if everywhere == 1:
             torch.from_numpy = from_numpy
             REPLACED.append((torch, "from_numpy", FROM_NUMPY))
+            _BaseDataLoaderIter.__next__ = next_batch
+            REPLACED.append((_BaseDataLoaderIter, "__next__", NEXT_BATCH))
         _SingleLevelFunction.apply = classmethod(apply)
     RUNNING.recorders.append(recorder)
     try:

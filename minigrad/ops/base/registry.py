@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import linecache
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import CodeType
@@ -91,9 +93,8 @@ def op(
     def decorate(f: Callable) -> Callable:
         key = name or f.__name__
         named_code(f.__code__, key)
-        function = with_keywords(f, key, out)
-        if function is f and not hasattr(f, "__wrapped__"):
-            function = with_explained_errors(f, key)
+        explained = hasattr(f, "__wrapped__")  # by the decorator that made it
+        function = f if explained and unusual_call(f, key, out) is None else called(f, key, out)
         function = rename_code(ending(function, node), key) if node else function
         return enter(key, function, samples, aliases, out=out, **settings)
 
@@ -189,44 +190,86 @@ def compiled(text: str) -> CodeType:
     return compile(text, __file__, "exec")
 
 
-def with_explained_errors(f: Callable, name: str) -> Callable:
-    """Return the function with explained errors, generated with its real parameters, which cost less than `*args`."""
-    parameters = [p.replace(annotation=p.empty, default=p.empty) for p in inspect.signature(f).parameters.values()]
-    given = ", ".join([str(p) for p in parameters if p.kind is not p.KEYWORD_ONLY])
-    keywords = ", ".join([f"{p.name}={p.name}" for p in parameters if p.kind is p.KEYWORD_ONLY])
-    text = f"""\
-def function{inspect.Signature(parameters)}:
-    try:
-        return f({", ".join(filter(None, (given, keywords)))})
-    except Exception as e:
-        return refuse(e, f, name, [{given}], dict({keywords}))
-"""
-    scope: dict = {"f": f, "refuse": raise_explained, "name": name}
+ABSENT = inspect.Parameter.empty  # an argument that was not given
+
+
+def called(f: Callable, name: str, out: bool = False) -> Callable:
+    """Return the function as users call it: with explained errors, other spellings, the name of `*rest`, and `out=`.
+
+    It is generated with the real parameters, which cost less than `*args, **kwargs`.
+    """
+    signature, unusual = inspect.signature(f), unusual_call(f, name, out)
+    of_kind: dict = {p.kind: {} for p in signature.parameters.values()}
+    for p in signature.parameters.values():
+        of_kind[p.kind][p.name] = p.default
+    plain, words = of_kind.get(PLAIN, {}), of_kind.get(inspect.Parameter.KEYWORD_ONLY, {})
+    text = call_text(plain, next(iter(of_kind.get(REST, ())), ""), words, lenient=unusual is not None)
+    scope: dict = {"f": f, "refuse": raise_explained, "name": name, "unusual": unusual, "ABSENT": ABSENT, "text": text}
     exec(compiled(text), scope)
     function: Any = functools.wraps(f)(scope["function"])
-    function.__defaults__, function.__kwdefaults__ = f.__defaults__, f.__kwdefaults__  # type: ignore[attr-defined]
-    return rename_code(function, name)
+    function.__defaults__ = tuple([d for d in plain.values() if unusual is not None or d is not ABSENT])
+    function.__kwdefaults__ = {k: d for k, d in words.items() if d is not ABSENT}
+    rename_code(function, name)
+    return function if unusual is None else declared(function, f, with_out(signature) if out else signature)
 
 
-def with_keywords(f: Callable, name: str, out: bool) -> Callable:
-    """Return the function with additional keywords: other spellings, the name of `*rest`, and `out=`."""
-    signature = inspect.signature(f)
-    parameters = signature.parameters
+def begin_with(function: Any, lines: str, names: dict) -> None:
+    """Let a function that `called` has returned begin with lines that use these names."""
+    scope, name = function.__globals__, function.__name__
+    head, attempt, body = scope["text"].partition("    try:")
+    scope |= names | scope
+    exec(compiled(f"{head}{textwrap.indent(lines, '    ')}{attempt}{body}"), scope)
+    function.__code__ = scope["function"].__code__
+    rename_code(function, name)
+
+
+PLAIN, REST = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.VAR_POSITIONAL
+
+
+def call_text(plain: dict, rest: str, words: dict, lenient: bool) -> str:
+    """Return the source of a call of f with explained errors; a lenient one passes what f does not take to `unusual`.
+
+    `plain` and `words` hold the defaults of the positional parameters and of the keywords, `rest` is the name of `*rest`.
+    """
+    given, keywords = ", ".join([*plain, *["*" + rest] * bool(rest)]), ", ".join([f"{k}={k}" for k in words])
+    optional = {k for k, d in (plain | words).items() if d is not ABSENT or lenient and k in plain}
+    more = ["*" + (rest or "more")] if lenient or rest else ["*"] * bool(words)
+    head = [*plain, *more, *words, *["**others"] * lenient]
+    odd = ["others", *["more"] * (not rest), *[f"{k} is ABSENT" for k, d in plain.items() if d is ABSENT]]
+    unusual = f"unusual([{', '.join([*plain, *more])}], dict({', '.join(filter(None, (keywords, '**others')))}))"
+    check = [f"    if {' or '.join(odd)}:", f"        return {unusual}"] if lenient else []
+    lines = [
+        f"def function({', '.join([k + '=ABSENT' * (k in optional) for k in head])}):",
+        *check,
+        "    try:",
+        f"        return f({', '.join(filter(None, (given, keywords)))})",
+        "    except Exception as e:",
+        f"        return refuse(e, f, name, [{given}], dict({keywords}))",
+    ]
+    return "\n".join(lines)
+
+
+def unusual_call(f: Callable, name: str, out: bool) -> Callable | None:
+    """Return a call of f by what it does not take itself: other spellings, the name of `*rest`, and `out=`; None without these.
+
+    It takes the arguments of the function of `call_text`, where a default means that an argument was not given.
+    """
+    parameters = inspect.signature(f).parameters
     other = {SPELLINGS[p]: p for p in parameters if p in SPELLINGS and SPELLINGS[p] not in parameters}
-    rest = next((p.name for p in parameters.values() if p.kind is p.VAR_POSITIONAL and p.name != "args"), None)
+    rest = next((p.name for p in parameters.values() if p.kind is REST and p.name != "args"), None)
     before = list(parameters)[: list(parameters).index(rest)] if rest else []
     if not (other or out or before):
-        return f
+        return None
+    plain = [p for p in parameters.values() if p.kind is PLAIN]
 
-    @functools.wraps(f)
-    def function(*args: object, **kwargs: object) -> Any:
-        target = None
+    def unusual(given: list, kwargs: dict) -> Any:
+        n = len(plain) if len(given) > len(plain) else sum(1 for _ in itertools.takewhile(was_given, zip(plain, given)))
+        kwargs |= {p.name: a for p, a in filter(was_given, zip(plain[n:], given[n:]))}
+        args, target = given[:n] if n < len(plain) else given, None
         try:
-            if not kwargs:
-                return f(*args)
             target = kwargs.pop("out", None) if out else None
             for spelling in other.keys() & kwargs.keys():
-                if other[spelling] in kwargs:
+                if other[spelling] in kwargs or other[spelling] in list(parameters)[: len(args)]:
                     what = f"got the argument {other[spelling]!r} twice, once as {spelling!r}"
                     raise error(TypeError, name, what, f"leave {spelling}= out")
                 kwargs[other[spelling]] = kwargs.pop(spelling)
@@ -237,7 +280,12 @@ def with_keywords(f: Callable, name: str, out: bool) -> Callable:
             return raise_explained(e, f, name, args, kwargs)
         return result if target is None else write_out(name, result, target)
 
-    return declared(rename_code(function, name), f, with_out(signature) if out else signature)
+    return rename_code(unusual, name)
+
+
+def was_given(pair: tuple) -> bool:
+    """Return True if an argument is not its parameter's default."""
+    return pair[1] is not pair[0].default
 
 
 def write_out(name: str, result: Tensor | tuple, out: object) -> Any:

@@ -13,6 +13,7 @@ from multiprocessing.context import BaseContext
 from typing import Any, Generic, TypeVar
 
 from ...errors import error
+from ...events import events
 from ...ops.generator import Generator
 from .collate import default_collate, default_convert
 from .dataset import IterableDataset
@@ -143,6 +144,11 @@ class DataLoader(Generic[T_co]):
         return self.sampler if self.batch_sampler is None else self.batch_sampler  # type: ignore[return-value]
 
     def __iter__(self) -> Iterator[Any]:
+        begin = events.fetch(self._begin) or self._begin  # it draws a seed
+        return begin()
+
+    def _begin(self) -> Iterator[Any]:
+        """Begin a pass."""
         if not self.num_workers:
             return LoaderIterator(self)
         if not self.persistent_workers:
@@ -247,6 +253,11 @@ class LoaderIterator:
         return self
 
     def __next__(self) -> Any:
+        fetch = events.fetch(self.fetch) or self.fetch
+        return fetch()
+
+    def fetch(self) -> Any:
+        """Return the next batch."""
         return self.finish(self.fetcher.fetch(next(self.sampled)))
 
     def __len__(self) -> int:

@@ -22,12 +22,15 @@ from typing import Any
 
 import numpy as np
 
+from ...core.tensor import Tensor
 from ...errors import MinigradError, error
 from ...kernels.threads import set_num_threads
+from ...ops.from_data import tensor
 from ...ops.generator import manual_seed
 from ...places import users_part
 from .batch_transfer import Packed, packed, send
-from .dataset import IterableDataset
+from .collate import collate_tensors, default_collate, default_collate_fn_map
+from .dataset import IterableDataset, Subset, TensorDataset
 
 CHECK = 5.0  # seconds between two checks that the other side is alive
 AGAIN = "begin another pass"
@@ -53,6 +56,8 @@ class Fetcher:
 
     def fetch(self, index: Any) -> Any:
         """Return the batch for a list of indices, or the sample at one.  Raises StopIteration when an iterable ends."""
+        if self.batched and self.collate_fn is default_collate and (rows := rows_of(self.dataset, index)) is not None:
+            return rows
         data = self.next_samples(index) if self.iterable else self.samples(index)
         self.at = ("collate_fn of the samples {}" if self.batched else "collate_fn of sample {}", index)
         if self.iterable:
@@ -84,6 +89,21 @@ class Fetcher:
         if not found or self.drop_last and len(found) < wanted:
             raise StopIteration
         return found if self.batched else found[0]
+
+
+def rows_of(dataset: Any, indices: list) -> list[Tensor] | None:
+    """Return the batch of rows of tensors, which default_collate would stack one by one; None for anything else."""
+    if type(dataset) is Subset and all([type(i) is int and 0 <= i < len(dataset.indices) for i in indices]):
+        return rows_of(dataset.dataset, [dataset.indices[i] for i in indices])
+    if type(dataset) is not TensorDataset or default_collate_fn_map[Tensor] is not collate_tensors:
+        return None
+    if any([type(t) is not Tensor or t.requires_grad for t in dataset.tensors]):
+        return None
+    n = len(dataset)
+    if not all([type(i) is int and 0 <= i < n for i in indices]):
+        return None
+    chosen = tensor(indices)
+    return [t[chosen] for t in dataset.tensors]
 
 
 def short(index: Any) -> str:
