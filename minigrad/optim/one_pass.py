@@ -105,12 +105,7 @@ class GroupSettings:
 
 def step(optimizer: Any, group: dict, given: list) -> list:
     """Update a group's parameters, given as (parameter, gradient), by kernels; return those that no kernel can update."""
-    if (
-        current() is not OFF
-        or only_definitions()
-        or not home(optimizer).startswith("minigrad.")
-        or is_small(given)
-    ):
+    if current() is not OFF or only_definitions() or not home(optimizer).startswith("minigrad.") or is_small(given):
         return given
     settings, there = GroupSettings(optimizer, group), known.setdefault(optimizer, {})
     return [(p, g) for p, g in given if not updated(p, g, optimizer.state[p], settings, there)]
