@@ -7,6 +7,7 @@ inputs keeps its hidden branch finite: otherwise the second derivative would be 
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -42,12 +43,18 @@ class Activation(Pointwise):
             cls.torch = f"nn.functional.{cls.name}"
 
 
+@cache
+def zero(dtype: np.dtype) -> np.ndarray:
+    """Return 0 in a dtype: the conversion of Python's 0 takes as long as a small relu."""
+    return np.zeros((), dtype)
+
+
 class Relu(Pointwise):
     """x where positive, else 0; the derivative at 0 is 0."""
 
     depends_on_operand = True
     accepts, takes_inplace, advice = "iuf", True, "Boolean inputs not supported for relu"
-    ufunc = lambda x: np.maximum(x, 0)
+    ufunc = lambda x: np.maximum(x, zero(x.dtype))
     kernel = lambda x: where(x <= 0, 0.0, x)
     dx = lambda g, out: where(out <= 0, 0.0, g)
     samples = (*SHAPES, "I(3, 9) - 4")
