@@ -185,7 +185,11 @@ def test_the_text_of_an_operation_can_be_printed():
 def test_operations_that_are_not_pointwise_are_written_out_too():
     command = [sys.executable, "-m", "minigrad.fast", "sum", "matmul", "permute"]
     done = subprocess.run(command, capture_output=True, text=True)
-    for line in ("def sum(x, dims, keepdim):", "def matmul(x, y):", "view.parent, view.fn, view.args = x, cls, (order,)"):
+    for line in (
+        "def sum(x, dims, keepdim):",
+        "def matmul(x, y):",
+        "view.parent, view.fn, view.args = x, cls, (order,)",
+    ):
         assert line in done.stdout
 
 
