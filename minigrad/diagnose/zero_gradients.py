@@ -12,7 +12,7 @@ from ..core.engine import reachable
 from ..core.graph import Leaf, producer
 from ..core.saved import Saved, plain_tensor
 from ..errors import warn
-from ..ops.compare import Clamp
+from ..ops.compare import ClampBetween
 from ..ops.random import Draw
 from .cut_lines import line_of_call
 from .cut_reasons import DRAWN
@@ -120,8 +120,8 @@ def alone(node: Any) -> bool:
 
 def clamped(node: Any, i: int) -> bool:
     """Return True for a clamp between two numbers if all elements of its input are outside of them."""
-    x = values(node, 0) if i == 0 and node._fn is Clamp else None
-    if x is None or not all([type(bound) in (int, float) for bound in node._saved[1:3]]):
+    x = values(node, 0) if node._fn is ClampBetween else None
+    if x is None:
         return False
     lo, hi = node._saved[1:3]
     return bool(((x < lo) | (x > hi)).all())

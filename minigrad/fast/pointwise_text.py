@@ -5,12 +5,13 @@ partials in one pull.
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from ..arrays import dtypes
-from ..arrays.errstate import ALARM, restore, silence
+from ..arrays.errstate import ALARM, alarmed, restore, silence
 from ..core.graph import Node
 from ..kernels import formula, pointwise_calls, select
 from ..kernels.operands import cast
@@ -27,7 +28,7 @@ def {name}({args}):
             try:
                 result = {compute}
             except (TypeError, ArithmeticError, ValueError):  # NumPy reports a NaN, or shapes do not broadcast
-                return other(*{given}){laid_out}
+                {alarm}{cast}{laid_out}
             out = new(Tensor)
             out._a = result
             out._edge = out._ver = out._view = out._tan = out._grad = None
@@ -53,6 +54,16 @@ apply = {name}
 LAID_OUT = """
             if result.ndim > 1 and type(result) is ndarray:
                 result = layout(result, {x})"""
+
+# a formula: it may have made an infinity on the way to finite numbers, a wider dtype, or a scalar
+SILENTLY = """\
+try:
+                    result = silently({arrays})
+                except (TypeError, ArithmeticError, ValueError):
+                    return other(*{given})"""
+CAST = """
+            if type(result) not in ARRAYS or result.dtype is not {kind}:
+                result = cast(result, {kind})"""
 
 NUMBER = """
     kept = None
@@ -94,9 +105,12 @@ def specialisable(cls: Any) -> bool:
 def write(plan: Plan, scope: dict) -> str:
     """Return the operation's source; add the names that it uses to `scope`."""
     cls = plan.cls
-    compute = cls.ufunc if isinstance(cls.ufunc, np.ufunc) else by_formula(cls)
-    scope |= {"compute": compute, "large": lambda *arrays: cls.compute(*arrays), "layout": cls.layout}
+    scope |= {"compute": cls.ufunc, "large": lambda *arrays: cls.compute(*arrays), "layout": cls.layout}
     scope |= ALARM
+    if not isinstance(cls.ufunc, np.ufunc):
+        plain = select.numpy_function(cls)
+        scope |= {"silently": silently(plain), "cast": cast, "BOOL": dtypes.BOOL}
+        scope["compute"] = alarmed(plain) if isinstance(plain, FunctionType) else scope["silently"]
     if of_integers(cls):
         scope |= {"numbers": numbers_of_integers, "integers": integers}
     on_arrays = all(map(formula.runs_on_arrays, plan.formulas.values()))
@@ -114,17 +128,13 @@ def of_integers(cls: Any) -> bool:
     return isinstance(cls.ufunc, np.ufunc) and "i" in cls.accepts and cls.kind != "float" and len(cls.names) == 2
 
 
-def by_formula(cls: Any) -> Callable:
-    """Return the function that computes a formula on few elements; it ignores intermediate infinities."""
-    plain = cls.ufunc or formula.on_arrays(cls.kernel)
-    n = len(cls.names) - cls.n_settings
+def silently(f: Callable) -> Callable:
+    """Return a formula on arrays that ignores intermediate infinities."""
 
     def compute(*arrays: Any) -> Any:
-        if any([type(a) is not np.ndarray for a in arrays[:n]]):
-            return select.forward(cls, arrays)
         previous = silence()
         try:
-            return cast(plain(*arrays), dtypes.BOOL if cls.kind == "bool" else arrays[0].dtype)
+            return f(*arrays)
         finally:
             restore(previous)
 
@@ -136,10 +146,12 @@ def write_apply(plan: Plan) -> str:
     cls, operands, args = plan.cls, plan.operands, ", ".join(plan.names)
     arrays = [f"a{k}" for k in operands]
     given = ", ".join([*arrays, *plan.plain])
-    compute = f"compute({given}, out=...)" if isinstance(cls.ufunc, np.ufunc) else f"compute({given})"
+    by_numpy = isinstance(cls.ufunc, np.ufunc)
+    compute = f"compute({given}, out=...)" if by_numpy else f"compute({given})"
     slots = [f"node.n{k} = n{k}" for k in operands] + plan.keep() + [f"node.{k} = {k}" for k in plan.plain]
     if plan.counts_numbers:
         slots.append("node._number = kept")
+    kept = GIVEN.format(x=operands[0], y=operands[1]) if plan.counts_numbers else f"({args},)"
     plain = [f"type({k}) in PLAIN" for k in operands] + [
         f"(type({k}) is float or type({k}) is int)" for k in plan.plain
     ]
@@ -153,10 +165,12 @@ def write_apply(plan: Plan) -> str:
         kinds="kind is F4 or kind is F8" + " or kind is I8" * of_integers(cls),
         same_kind="" if len(operands) == 1 else f" and {arrays[1]}.dtype is kind",
         compute=f"{compute} if {condition} else large({given})" if (condition := few(cls, arrays)) else compute,
+        alarm=f"return other(*{kept})" if by_numpy else SILENTLY.format(arrays=given, given=kept),
+        cast="" if by_numpy else CAST.format(kind="BOOL" if cls.kind == "bool" else "kind"),
         laid_out="" if cls.layout is None else LAID_OUT.format(x=arrays[0]),
         edges="; ".join(f"n{k} = {k}._edge if {k}._view is None else history({k})" for k in operands),
         edge="n" + operands[0],
-        given=GIVEN.format(x=operands[0], y=operands[1]) if plan.counts_numbers else f"({args},)",
+        given=kept,
         tracked=" or ".join(f"n{k} is not None" for k in operands) if cls.differentiable else "False",
         slots="\n                    ".join(slots),
     )
@@ -164,10 +178,11 @@ def write_apply(plan: Plan) -> str:
 
 def few(cls: Any, arrays: list) -> str:
     """Return the condition to compute directly: few elements, or NumPy's function is as fast as ours; "" for always."""
-    on_device = (
-        f" or type({arrays[0]}) is not ndarray" if isinstance(cls.ufunc, np.ufunc) else ""
-    )  # one kernel for all sizes
-    if not isinstance(cls.ufunc, np.ufunc) or pointwise_calls.has_kernel(cls):
+    if not isinstance(cls.ufunc, np.ufunc):
+        in_memory = " and ".join([f"type({a}) is ndarray" for a in arrays])
+        return f"{arrays[0]}.size < {pointwise_calls.kernel_threshold(cls)} and {in_memory}"
+    on_device = f" or type({arrays[0]}) is not ndarray"  # one kernel for all sizes
+    if pointwise_calls.has_kernel(cls):
         return f"{arrays[0]}.size < {pointwise_calls.kernel_threshold(cls)}{on_device}"
     if len(arrays) == 1:
         return ""

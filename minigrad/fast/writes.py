@@ -31,19 +31,21 @@ def untracked(x: Tensor) -> bool:
 
 def write_plain(frame: Frame, fn: Any, x: Tensor, others: tuple) -> bool:
     """Write among plain tensors of one float dtype if no history changes; return False for anything else."""
-    if frame is not OFF and frame is not ON or frame.observers:
+    grad = frame is ON
+    if not grad and frame is not OFF or frame.observers or fn.update is not None:
         return False
-    if x._layer is not None or x._ver is INFERENCE or fn.update is not None:
-        return False
-    if frame is ON and not (untracked(x) and all([not isinstance(o, Tensor) or history(o) is None for o in others])):
+    if x._layer is not None or x._ver is INFERENCE or grad and not untracked(x):
         return False
     a, values = x._a, []
     for o in others:
-        v = o._a if isinstance(o, Tensor) and o._layer is None else o
-        if type(v) in KINDS and v.dtype is a.dtype or type(v) is float or type(v) is int:
-            values.append(v)
-        else:
-            return False
+        if type(o) is not float and type(o) is not int:
+            if isinstance(o, Tensor):
+                if o._layer is not None or grad and history(o) is not None:
+                    return False
+                o = o._a
+            if type(o) not in KINDS or o.dtype is not a.dtype:
+                return False
+        values.append(o)
     previous = silence()
     try:
         if 0 in a.strides or not write_short(fn, a, values):

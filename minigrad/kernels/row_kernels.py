@@ -78,6 +78,7 @@ class Call(NamedTuple):
     seen_as: list
     order: list  # for each result its index in memory, or its index among sums over lines and its shape
     ranges: np.ndarray | None  # of adjacent lines: the range of each call, one after the other
+    direct: Callable | None = None  # the same on one thread, as a function of the arguments, for few elements
 
 
 class Plan:
@@ -156,7 +157,7 @@ def on_device_or_host(plan: Plan, args: tuple, like: Any) -> list | None:
     k = plan.target
     if k is not None and args[k].dtype != I8:
         args = (*args[:k], args[k].astype(I8), *args[k + 1 :])
-    if on_device(like):
+    if type(like) is not np.ndarray and on_device(like):
         return cuda_kernels("repeats").call(unguarded("lines_cuda").run, plan, args)
     return run(plan, args)
 
@@ -170,12 +171,14 @@ def run(plan: Plan, args: tuple) -> list | None:
     key: tuple = (x.shape, dtype, plan.settings(args))
     if plan.weights:
         key += tuple([a.shape if type(a := args[i]) is np.ndarray else a for i in plan.weights])
-    call = plan.calls[key] if key in plan.calls else prepared(plan, args, key)
+    call = plan.calls.get(key) or prepared(plan, args, key)
     if call is None:
         return None
     if call is USE_ROWS:
         return columns_as_rows(plan, args)
-    (entry, whole, used, ranged), given, shapes, seen_as, order, ranges = call
+    if call.direct is not None and (found := call.direct(*args)) is not None:
+        return found
+    (entry, whole, used, ranged), given, shapes, seen_as, order, ranges, _ = call
     shared = x.size >= 2 * threads.GRAIN and threads.parts(x.size) > 1
     if whole and shared:
         return None
@@ -238,8 +241,52 @@ def prepared(plan: Plan, args: tuple, key: tuple) -> Call | None:
         return USE_ROWS
     kernel = kernel_for(plan, args, layout, x.dtype)
     ranges = ranges_of(layout) if kernel.ranged else None
-    plan.calls[key] = found = Call(kernel, *arranged(plan, args, layout), ranges)
+    found = Call(kernel, *arranged(plan, args, layout), ranges)
+    if x.size < 2 * threads.GRAIN and (ranges is None or len(ranges) == 1):
+        found = found._replace(direct=direct(plan, found, args))
+    plan.calls[key] = found
     return found
+
+
+def direct(plan: Plan, call: Call, args: tuple) -> Callable:
+    """Return a call as a function of the arguments: the further steps of `run`, written out.
+
+    It returns None where other arrays than x have another layout.
+    """
+    (entry, _, used, _), given, shapes, seen_as, order, ranges, _ = call
+    scope: dict = {"entry": entry, "empty": np.empty, "array": np.array, "dtype": args[plan.x].dtype}
+    checks, takes, makes, results = [], [], [], []
+    for i, shape in given:
+        if shape is None:
+            takes.append(f"a{i}[()]")
+            continue
+        scope |= {f"s{i}": args[i].shape, f"seen{i}": shape}
+        if i != plan.x:
+            checks.append(f"a{i}.shape == s{i} and a{i}.flags.c_contiguous")
+        takes.append(f"a{i}" if args[i].shape == shape else f"a{i}.reshape(seen{i})")
+    for k, (shape, seen) in enumerate(zip(shapes, seen_as)):
+        scope |= {f"made{k}": shape, f"as{k}": seen}
+        makes.append(f"o{k} = empty(made{k}, dtype)")
+        takes.append(f"o{k}" if shape == seen else f"o{k}.reshape(as{k})")
+    takes += [f"a{i}" for i in used]
+    if ranges is not None:
+        scope["begin"], scope["end"] = ranges[0]
+        takes += ["begin", "end"]
+    for n, (k, shape) in enumerate(order):
+        scope[f"sum{n}"] = shape
+        summed = f"array(sums[{k}], dtype)" if shape == () else f"sums[{k}].astype(dtype).reshape(sum{n})"
+        results.append(f"o{k}" if shape is None else summed)
+    lines = [f"if not ({' and '.join(checks)}): return None"] if checks else []
+    lines += [*makes, f"sums = entry({', '.join(takes)})"]
+    body = "\n    ".join([*lines, f"return [{', '.join(results)}]"])
+    exec(compiled(f"def direct({', '.join([f'a{i}' for i in range(len(args))])}):\n    {body}"), scope)
+    return scope["direct"]
+
+
+@cache
+def compiled(text: str) -> Any:
+    """Return the code of a text; calls for arrays of other shapes share it."""
+    return compile(text, __file__, "exec")
 
 
 def arranged(plan: Plan, args: tuple, layout: Layout) -> tuple:

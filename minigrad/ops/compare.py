@@ -22,6 +22,7 @@ from .base.families import Pointwise
 from .base.registry import check_fits, choice, functions, op
 from .copy import fitting
 
+NUMBER = (int, float)
 NUMBERS = (
     "T(3, 4), T(3, 4)",
     "T(3, 1), T(4)",
@@ -357,6 +358,14 @@ class Clamp(Pointwise):
     dhi = lambda g, x, lo, hi: where((x > hi) | (hi < lo), g, 0.0)
 
 
+class ClampBetween(Clamp):
+    """clamp between two numbers."""
+
+    name, node, number_nodes, n_settings = "clamp", "ClampBackward1", {}, 2
+    ufunc = lambda x, lo, hi: x.clip(lo, hi)
+    dlo = dhi = None
+
+
 class ClampFrom(ClampMin):
     """clamp without an upper limit."""
 
@@ -406,6 +415,8 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Any:
     check_fits("clamp", input, min, max)
     if max is None:
         return ClampFrom, (input, min)
+    if type(min) in NUMBER and type(max) in NUMBER and input._np_dtype in FLOATS:
+        return ClampBetween, (input, min, max)
     return (ClampUpTo, (input, max)) if min is None else (Clamp, (input, min, max))
 
 

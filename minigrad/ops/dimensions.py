@@ -12,9 +12,11 @@ ALL = [tuple(range(n)) for n in range(65)]  # by rank, up to NumPy's limit: all 
 
 def axes(input: Tensor, dim: Any, who: str) -> tuple:
     """Return `dim=` as a tuple of dimensions counted from the front: all for None or ()."""
-    n = input.ndim
+    n = len(input._sizes)
     if dim is None or isinstance(dim, (tuple, list)) and not len(dim):
         return ALL[n]
+    if type(dim) is int and -n <= dim < n:
+        return (dim % n,)
     found = distinct_axes(tuple(dim) if isinstance(dim, (tuple, list)) else (dim,), n, who)
     return () if n == 0 else tuple(sorted(found))
 

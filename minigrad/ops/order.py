@@ -14,13 +14,15 @@ import numpy as np
 
 from .. import return_types
 from ..arrays import dtypes
+from ..arrays.kinds import on_device
 from ..core.tensor import Tensor
 from ..errors import error
+from ..kernels import pointwise_calls
 from ..return_types import Extremes
 from .base.families import NonDifferentiable, Operation, Reduce
 from .base.layouts import row_major
 from .base.registry import op
-from .dimensions import axes, axis
+from .dimensions import ALL, axes, axis
 from .gather import ScatterAdd, added_at, along
 from .pointwise import where
 from .reduce import Sum, reduced
@@ -32,7 +34,7 @@ class Amax(Reduce):
     name_of_all = "max"
     keeps_elements = True
     lowering = "maximum"
-    kernel_takes_half = True
+    kernel_takes_half = quiet = True
     impl = lambda x, dims, keepdim: reduced("maximum", np.maximum, x, dims, keepdim, -np.inf)
     dx = lambda g, x, out, dims: shared(g, x == out, dims)
 
@@ -42,7 +44,7 @@ class Amin(Reduce):
 
     name_of_all = "min"
     keeps_elements = True
-    kernel_takes_half = True
+    kernel_takes_half = quiet = True
     impl = lambda x, dims, keepdim: reduced("minimum", np.minimum, x, dims, keepdim)
     dx = lambda g, x, out, dims: shared(g, x == out, dims)
 
@@ -50,7 +52,7 @@ class Amin(Reduce):
 class Whole(Reduce):
     """One element of the whole tensor; elements equal to it share the gradient, or if it is NaN the NaN elements do."""
 
-    kernel_takes_half = True
+    kernel_takes_half = quiet = True
     dx = lambda g, x, out, dims: evenly(g, (x == out) | ((x != x) & (out != out)), dims)
 
 
@@ -95,10 +97,15 @@ class Selection(Operation):
 
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple:
-        """Return the same on arrays, without a copy of the zeros."""
-        shape, dim, keepdim, _, place = bound
-        g, place = (gs[0], place) if keepdim else (np.expand_dims(gs[0], dim), np.expand_dims(place, dim))
-        return added_at(shape, dim, place, g), None, None
+        """Return the same on arrays, without a copy of the zeros; each line has one position, so nothing needs adding."""
+        shape, dim, _, _, place = bound
+        kept = (*shape[:dim], 1, *shape[dim + 1 :])
+        g, place = gs[0].reshape(kept), place.reshape(kept)
+        if on_device(g) or g.size >= pointwise_calls.FUSE_FROM:
+            return added_at(shape, dim, place, g), None, None
+        dx = np.zeros(shape, g.dtype)
+        dx[along(dim, place)] = g
+        return dx, None, None
 
 
 class Max(Selection):
@@ -117,6 +124,7 @@ class Argmax(NonDifferentiable):
     """Position of the first maximum along a dimension."""
 
     call = "x.{name}(dim, keepdim=keepdim)"
+    quiet = True
     impl = lambda x, dim, keepdim: np.argmax(x, dim, keepdims=keepdim)
     batch = Selection.batch
 
@@ -125,6 +133,7 @@ class Argmin(NonDifferentiable):
     """Position of the first minimum along a dimension."""
 
     call = "x.{name}(dim, keepdim=keepdim)"
+    quiet = True
     impl = lambda x, dim, keepdim: np.argmin(x, dim, keepdims=keepdim)
     batch = Selection.batch
 
@@ -151,17 +160,18 @@ def evenly(g: Tensor, mask: Tensor, dims: tuple) -> Tensor:
 
 def everything(cls: Any, input: Tensor, who: str) -> Tensor:
     """Reduce all elements; raise RuntimeError if there are none."""
-    if input.numel() == 0:
+    if 0 in input._sizes:
         shape = tuple(input.shape)
         raise error(RuntimeError, who, f"Expected reduction dim to be specified for input.numel() == 0, shape {shape}: "
                     "there is no element to choose", "pass the dimension: dim=")  # fmt: skip
-    return cls.apply(input, tuple(range(input.ndim)), False)
+    return cls.apply(input, ALL[len(input._sizes)], False)
 
 
 def nonempty(input: Tensor, dims: Any, who: str) -> None:
     """Raise IndexError for a dimension of size 0, which has no element to choose."""
-    for d in dims:
-        if input.ndim and input.shape[d] == 0:
+    sizes = input._sizes
+    for d in dims if 0 in sizes else ():
+        if sizes[d] == 0:
             shape = tuple(input.shape)
             raise error(
                 IndexError,
@@ -173,9 +183,10 @@ def nonempty(input: Tensor, dims: Any, who: str) -> None:
 
 def choose(cls: Any, input: Tensor, dim: Any, keepdim: bool, who: str) -> Any:
     """Run a selection along a dimension as the user named it; a 0-d tensor has one element along it."""
-    d = axis(dim, input.ndim, who)
+    n = len(input._sizes)
+    d = axis(dim, n, who)
     nonempty(input, (d,), who)
-    if input.ndim:
+    if n:
         return cls.apply(input, d, keepdim)
     return cls.apply(input.reshape(1), 0, False)
 

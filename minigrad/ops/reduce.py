@@ -61,7 +61,7 @@ def reduced(
         return found
     if of_none is not None and not x.size and x.dtype in dtypes.FLOATS:
         return ufunc.reduce(x, axis=dims, keepdims=keepdim, initial=of_none)
-    return ufunc.reduce(x, dims, x.dtype, None, keepdim)
+    return ufunc.reduce(x, dims, x.dtype, keepdims=keepdim, out=...)
 
 
 def add_up(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray:
@@ -72,14 +72,9 @@ def add_up(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray:
     """
     if x.size >= reductions_cpu.REDUCE_FROM and (found := reductions_cpu.reduce("sum", x, dims, keepdim)) is not None:
         return found
-    if (
-        x.size <= 64
-        or x.dtype != dtypes.F4
-        or x.flags.c_contiguous
-        and dims == tuple(range(x.ndim - len(dims), x.ndim))
-        or count(x.shape, dims) <= 64
-    ):
-        return np.add.reduce(x, dims, x.dtype, None, keepdim)
+    last = dims and dims[0] == x.ndim - len(dims) and x.flags.c_contiguous
+    if last or x.size <= 64 or x.dtype is not dtypes.F4 or count(x.shape, dims) <= 64:
+        return np.add.reduce(x, dims, x.dtype, keepdims=keepdim, out=...)
     return np.add.reduce(x, axis=dims, keepdims=keepdim, dtype=dtypes.F8).astype(dtypes.F4)
 
 
@@ -146,7 +141,7 @@ class AnyOf(OverDims, NonDifferentiable):
     """True if any element over the dimensions is not zero."""
 
     lowering = "some_nonzero"
-    name, kernel_takes_half = "any", True
+    name, kernel_takes_half, quiet = "any", True, True
     impl = lambda x, dims, keepdim: np.logical_or.reduce(x, axis=dims, keepdims=keepdim)
 
 
@@ -154,7 +149,7 @@ class AllOf(OverDims, NonDifferentiable):
     """True if no element over the dimensions is zero."""
 
     lowering = "none_zero"
-    name, kernel_takes_half = "all", True
+    name, kernel_takes_half, quiet = "all", True, True
     impl = lambda x, dims, keepdim: np.logical_and.reduce(x, axis=dims, keepdims=keepdim)
 
 

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from ..arrays.kinds import strided, zeros
-from ..core.tensor import Tensor
 from ..errors import error
 
 
 def per_dim(value: Any, n: int, who: str, name: str) -> tuple:
     """Return a setting as one integer per spatial dimension: `3` and `(3,)` stand for all of them."""
+    if type(value) is int:
+        return (value,) * n
     given = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     if len(given) not in (1, n):
         raise error(
@@ -27,14 +28,12 @@ def per_dim(value: Any, n: int, who: str, name: str) -> tuple:
     return tuple([index(v) for v in given]) * (n if len(given) == 1 else 1)
 
 
-def ranks(input: Tensor, n: int) -> str:
+def ranks(ndim: int, n: int) -> str:
     """Return the fix for an input that does not have n spatial dimensions."""
     wanted = ", ".join(("batch", "channels", *("depth", "height", "width")[-n:]))
-    if input.ndim < n + 1:
-        return f"pass ({wanted}): input.unsqueeze(0) adds a dimension in front" + ", here one channel" * (
-            input.ndim == n
-        )
-    return f"pass ({wanted}): input.flatten(0, {input.ndim - n - 2}) merges the first dimensions"
+    if ndim < n + 1:
+        return f"pass ({wanted}): input.unsqueeze(0) adds a dimension in front" + ", here one channel" * (ndim == n)
+    return f"pass ({wanted}): input.flatten(0, {ndim - n - 2}) merges the first dimensions"
 
 
 def count(n: int, kernel: int, stride: int, padding: int = 0, dilation: int = 1, ceil: bool = False) -> int:

@@ -21,6 +21,17 @@ def fresh():
     row_kernels.backward_plan.cache_clear()
 
 
+def test_arrays_of_the_same_shapes_in_another_layout_give_the_same():
+    x, target = numbers((32, 16), "float32"), np.arange(32) % 16
+    rows, turned = minigrad.tensor(x), minigrad.tensor(x.T.copy()).T
+    classes, spaced, narrow = (minigrad.tensor(t) for t in (target, np.repeat(target, 2), target.astype("int32")))
+    expected = F.cross_entropy(rows, classes).item()
+    for given in ((turned, classes), (rows, spaced[::2]), (turned, spaced[::2]), (rows, narrow.long())):
+        assert F.cross_entropy(*given).item() == pytest.approx(expected, rel=1e-6)
+    weight = minigrad.ones(32)[::2]
+    assert np.allclose(F.layer_norm(rows, (16,), minigrad.ones(16), weight), F.layer_norm(rows, (16,)) + 1)
+
+
 def test_one_kernel_for_all_sizes_of_a_layout(fresh):
     plan = row_kernels.forward_plan(Softmax)
     for shape in ((64, 7), (5, 100), (1, 400), (2, 3, 50), (300, 1)):

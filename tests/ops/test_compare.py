@@ -160,6 +160,15 @@ def test_clamp_passes_the_gradient_inside_and_on_the_border():
     assert [g.tolist() for g in found] == [[1, 0, 0, 0, 1], [0, 1, 0, 0, 0], [0, 0, 1, 1, 0]]
 
 
+@pytest.mark.parametrize("lo, hi", [(-0.5, 0.5), (0, 1), (0.5, -0.5), (NAN, 0.0), (0.0, NAN)])
+def test_clamp_between_numbers_equals_clamp_between_tensors(lo, hi):
+    x = T([-1.0, -0.5, 0.0, 0.25, 0.5, 1.0, NAN]).requires_grad_()
+    by_numbers, by_tensors = torch.clamp(x, lo, hi), torch.clamp(x, T(lo), T(hi))
+    assert same(by_numbers, by_tensors.tolist())
+    assert same(grad(by_numbers.sum(), x)[0], grad(by_tensors.sum(), x)[0].tolist())
+    assert same(x.detach().clone().clamp_(lo, hi), by_numbers.tolist())
+
+
 def test_clamp_of_integers_numbers_tensors_and_none():
     i = T([1, -2, 3])
     assert torch.clamp(i, 0, 2).tolist() == [1, 0, 2] and torch.clamp(i, 0.5).dtype == torch.float32

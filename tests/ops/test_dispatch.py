@@ -80,6 +80,17 @@ def test_infinities_are_no_warnings_even_where_warnings_are_errors():
     assert (y[0].item(), z[0].item()) == (np.inf, -np.inf)
 
 
+@pytest.mark.parametrize("name", ["relu", "sigmoid", "silu", "mish", "logsigmoid", "softsign", "gelu"])
+def test_formulas_that_overflow_on_their_way_equal_the_definition_without_a_warning(name):
+    x = minigrad.tensor([-3e38, -200.0, -0.0, 0.0, 200.0, 3e38, float("nan")])
+    for part in (x, x[1], x.double()):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = TABLE[name].function(part)
+        assert found.dtype == part.dtype
+        np.testing.assert_array_equal(found.numpy(), TABLE[name].cls.compute(part.numpy()))
+
+
 def test_incompatible_shapes_are_explained():
     with pytest.raises(RuntimeError, match=r"mul: the shapes \(2,\) and \(3,\) cannot be broadcast together"):
         minigrad.ones(2) * minigrad.ones(3)

@@ -26,6 +26,16 @@ def test_max_pool_returns_the_largest_of_each_window_and_its_index(stride, paddi
         assert np.array_equal(places.numpy()[..., w], np.array(inside)[x[..., inside].argmax(-1)])
 
 
+def test_settings_are_checked_at_each_call_whatever_their_form():
+    x = minigrad.tensor(random(1, 1, 4, 6))
+    assert F.max_pool2d(x, 2).equal(F.max_pool2d(x, [2, 2], stride=(2, 2), padding=[0, 0]))
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="no window of size"):
+            F.max_pool2d(x, 5)
+        with pytest.raises(TypeError):
+            F.max_pool2d(x, 2.0)
+
+
 def test_gradient_of_overlapping_maxima_adds_up():
     x = minigrad.tensor([[1.0, 5.0, 2.0, 0.0]]).requires_grad_()
     F.max_pool1d(x, 2, 1).sum().backward()

@@ -275,8 +275,11 @@ UFUNCS = {
 
 
 def of_ufunc(ufunc: np.ufunc, a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False,
-             initial: Any = None) -> DeviceArray:  # fmt: skip
-    """Return ufunc.reduce, over all dimensions if `axis` is None; also np.sum and the like."""
+             initial: Any = None, out: Any = ...) -> DeviceArray:  # fmt: skip
+    """Return ufunc.reduce, over all dimensions if `axis` is None; also np.sum and the like.
+
+    `out=...` asks NumPy for an array instead of a scalar; here the result always is one.
+    """
     name, dims = UFUNCS[ufunc], dimensions(axis, a.ndim)
     if initial is None and math.isinf(NAMED[name].start) and not count(a, dims):
         raise ValueError(f"zero-size array to reduction operation {ufunc.__name__} which has no identity")

@@ -7,6 +7,7 @@ inputs keeps its hidden branch finite: otherwise the second derivative would be 
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from ...kernels import select
 from ..base.families import Operation, Pointwise
 from ..base.layouts import row_major
 from ..base.registry import check_fits, choice, functions
-from ..compare import where
+from ..compare import minimum, where
 from ..dimensions import axis
 from ..elementary import erf, exp, expm1, log1p, sigmoid, tanh
 from ..join import cat
@@ -42,11 +43,18 @@ class Activation(Pointwise):
             cls.torch = f"nn.functional.{cls.name}"
 
 
+@cache
+def zero(dtype: np.dtype) -> np.ndarray:
+    """Return 0 in a dtype: the conversion of Python's 0 takes as long as a small relu."""
+    return np.zeros((), dtype)
+
+
 class Relu(Pointwise):
     """x where positive, else 0; the derivative at 0 is 0."""
 
     depends_on_operand = True
     accepts, takes_inplace, advice = "iuf", True, "Boolean inputs not supported for relu"
+    ufunc = lambda x: np.maximum(x, zero(x.dtype))
     kernel = lambda x: where(x <= 0, 0.0, x)
     dx = lambda g, out: where(out <= 0, 0.0, g)
     samples = (*SHAPES, "I(3, 9) - 4")
@@ -159,7 +167,7 @@ class Logsigmoid(Activation):
 
     node = "LogSigmoid"
     layout = row_major
-    kernel = lambda x: where(x < 0, x, 0.0) - log1p(exp(-abs(x)))
+    kernel = lambda x: minimum(x, 0.0) - log1p(exp(-abs(x)))
     dx = lambda x: sigmoid(-x)
 
 

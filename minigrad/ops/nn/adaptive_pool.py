@@ -65,7 +65,7 @@ def adaptive_max_pool(who: str, n: int, input: Tensor, output_size: Any, return_
 
 def even_parts(who: str, n: int, input: Tensor, output_size: Any) -> EvenParts:
     """Return the requested parts.  Raises RuntimeError for an input or an output_size that does not fit."""
-    check_rank(who, n, input)
+    check_rank(who, n, input._sizes)
     given = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * n
     if len(given) != n or any(w is not None and w < 0 for w in given):
         raise error(

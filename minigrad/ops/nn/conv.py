@@ -307,7 +307,7 @@ def check_rank(who: str, n: int, input: Tensor) -> None:
             RuntimeError,
             who,
             f"expected {n + 1}D (unbatched) or {n + 2}D (batched) input, but got input of shape {tuple(input.shape)}",
-            ranks(input, n),
+            ranks(input.ndim, n),
         )
 
 

@@ -89,11 +89,12 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             features_fix(shape, sizes),
             notes=error_notes({"input": input, "weight": weight}, marked=[-1]),
         )
-    if input._np_dtype != weight._np_dtype:
+    if weight._np_dtype is not input._np_dtype:
         input, weight = one_dtype("linear", input, weight, names=("input", "weight"))
-    if bias is not None and bias._np_dtype != input._np_dtype:
+    kind = input._np_dtype
+    if bias is not None and bias._np_dtype is not kind:
         input, bias = one_dtype("linear", input, bias, names=("input", "bias"))
-    if bias is not None and len(sizes) == 2 and bias.ndim == 1 and input._np_dtype.kind != "b":
+    if bias is not None and len(sizes) == 2 and len(bias._sizes) == 1 and kind.kind != "b":
         return Affine.apply(input, weight, bias)
     out = input @ (weight.mT if len(sizes) == 2 else weight)
     return out if bias is None else out + bias

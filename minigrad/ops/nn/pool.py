@@ -5,6 +5,7 @@ adaptive_pool.py has the functions for even parts, pool_operations.py the operat
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from ...core.tensor import Tensor
@@ -145,12 +146,8 @@ def max_pool(
     n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil: bool, return_indices: bool
 ) -> Any:
     """Return the maximum of each window over the last n dimensions."""
-    who = f"max_pool{n}d"
-    kernel, step, pad = window(who, n, input, kernel_size, stride, padding)
-    gap = per_dim(dilation, n, who, "dilation")
-    if min(gap) < 1:
-        raise error(RuntimeError, who, f"dilation must be positive, got {gap}", "write dilation=1")
-    out = MaxPool.apply(input, sliding(who, input, kernel, step, pad, gap, ceil))
+    windows = sliding(n, f"max_pool{n}d", input, kernel_size, stride, padding, dilation, ceil)
+    out = MaxPool.apply(input, windows)
     return out if return_indices else out[0]
 
 
@@ -159,7 +156,7 @@ def avg_pool(
 ) -> Tensor:
     """Return the mean of each window over the last n dimensions, with the padding counted or not."""
     who = f"avg_pool{n}d"
-    windows = sliding(who, input, *window(who, n, input, kernel_size, stride, padding), (1,) * n, ceil)
+    windows = sliding(n, who, input, kernel_size, stride, padding, 1, ceil)
     if divisor == 0:
         raise error(RuntimeError, who, "divisor must be not zero", "leave divisor_override out")
     if input.is_floating_point():
@@ -168,55 +165,59 @@ def avg_pool(
     return total.div(by if type(by) is int else wrap_near(by, input).to(input.dtype), rounding_mode="trunc")
 
 
-def window(who: str, n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any) -> tuple:
-    """Return checked kernel, stride and padding, one value per dimension."""
+def sliding(
+    n: int, who: str, input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil: bool
+) -> Sliding:
+    """Return the windows that slide over the input.  Raises RuntimeError for settings that do not fit it."""
     expect_numbers(who, input)
-    check_rank(who, n, input, channels=True)
     kernel, pad = per_dim(kernel_size, n, who, "kernel_size"), per_dim(padding, n, who, "padding")
     step = kernel if stride is None or stride == () or stride == [] else per_dim(stride, n, who, "stride")
-    if min(kernel) < 1 or min(step) < 1:
+    return planned(n, who, input._sizes, kernel, step, pad, per_dim(dilation, n, who, "dilation"), ceil)
+
+
+@lru_cache(1024)
+def planned(
+    n: int, who: str, shape: tuple, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple, ceil: bool
+) -> Sliding:
+    """Return the windows over an input of a shape, after all checks; a program asks for the same ones again and again."""
+    check_rank(who, n, shape, channels=True)
+    if min(kernel) < 1 or min(stride) < 1:
         raise error(
             RuntimeError,
             who,
-            f"kernel size {kernel} and stride {step} should be greater than zero",
+            f"kernel size {kernel} and stride {stride} should be greater than zero",
             "pass a kernel_size and a stride of at least 1",
         )
-    if any(p < 0 or 2 * p > k for p, k in zip(pad, kernel)):
+    if any(p < 0 or 2 * p > k for p, k in zip(padding, kernel)):
         raise error(
             RuntimeError,
             who,
-            f"pad should be at most half of effective kernel size, but got padding={pad} and kernel_size={kernel}",
+            f"pad should be at most half of effective kernel size, but got padding={padding} and kernel_size={kernel}",
             f"write padding={tuple(k // 2 for k in kernel)} at most",
         )
-    return kernel, step, pad
-
-
-def check_rank(who: str, n: int, input: Tensor, channels: bool = False) -> None:
-    """Check rank and sizes; the batch dimension is optional, and with `channels` an unbatched input must have channels."""
-    if input.ndim not in (n + 1, n + 2):
-        raise error(
-            RuntimeError,
-            who,
-            f"expected {n + 1}D or {n + 2}D tensor, but got input of shape {tuple(input.shape)}",
-            ranks(input, n),
-        )
-    if 0 in input._sizes[-n:] or channels and input.ndim == n + 1 and not input._sizes[0]:
-        what = f"expected an input with elements to pool, got shape {tuple(input.shape)}"
-        raise error(RuntimeError, who, what, "for no examples, pass a batch of size 0 with the usual other sizes")
-
-
-def sliding(
-    who: str, input: Tensor, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple, ceil: bool
-) -> Sliding:
-    """Return the windows that slide over the input; raise RuntimeError if none fits in some direction."""
-    size = input._sizes[-len(kernel) :]
+    if min(dilation) < 1:
+        raise error(RuntimeError, who, f"dilation must be positive, got {dilation}", "write dilation=1")
+    size = shape[-n:]
     number = tuple([count(*settings, ceil) for settings in zip(size, kernel, stride, padding, dilation)])
     if min(number) < 1:
         raise error(
             RuntimeError,
             who,
-            f"no window of size {kernel} fits into an input of shape {tuple(input.shape)}: output size {number} "
-            "is too small",
+            f"no window of size {kernel} fits into an input of shape {shape}: output size {number} is too small",
             "use a smaller kernel_size, or a larger padding",
         )
     return Sliding(size, number, kernel, stride, padding, dilation)
+
+
+def check_rank(who: str, n: int, shape: tuple, channels: bool = False) -> None:
+    """Check rank and sizes; the batch dimension is optional, and with `channels` an unbatched input must have channels."""
+    if len(shape) not in (n + 1, n + 2):
+        raise error(
+            RuntimeError,
+            who,
+            f"expected {n + 1}D or {n + 2}D tensor, but got input of shape {shape}",
+            ranks(len(shape), n),
+        )
+    if 0 in shape[-n:] or channels and len(shape) == n + 1 and not shape[0]:
+        what = f"expected an input with elements to pool, got shape {shape}"
+        raise error(RuntimeError, who, what, "for no examples, pass a batch of size 0 with the usual other sizes")

@@ -42,6 +42,7 @@ class Sliding(NamedTuple):
         dilation = f", dilation={single(self.dilation)}" if set(self.dilation) != {1} else ""
         return f"{single(self.kernel)}, stride={stride}, padding={single(self.padding)}{dilation}, ceil_mode={ceil}"
 
+    @functools.lru_cache(1024)  # noqa: B019  equal ones share it
     def along(self) -> tuple[Windows, ...]:
         """Return the windows along each dimension."""
         each = zip(*self)
