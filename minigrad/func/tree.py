@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import optree
+import optree.registry
 
 from ..arrays.dtypes import FLOATS
 from ..core.tensor import Tensor
