@@ -181,7 +181,7 @@ def assert_allclose(
 NO_SCRIPT = "minigrad does not read or write TorchScript"
 NO_ONNX = "minigrad does not write ONNX files"
 STATE = "minigrad.save(model.state_dict(), path)"
-MODULE_HOOKS = "forward_pre_hook forward_hook full_backward_pre_hook full_backward_hook".split()
+MODULE_HOOKS = "forward_pre_hook forward_hook full_backward_pre_hook full_backward_hook backward_hook".split()
 BACKENDS = "mps mkl mkldnn openmp xnnpack nnpack opt_einsum".split()
 size, ratio = int | tuple[int, ...], float | tuple[float, ...]
 deterministic, is_deterministic = stored(False)
@@ -268,6 +268,8 @@ TABLE: dict[str, dict[str, Any]] = {
     "pytree": {
         **{"tree_flatten": tree.flatten, "tree_leaves": tree.leaves, "tree_map": tree.tree_map},
         "tree_unflatten": lambda leaves, treespec: tree.rebuild(treespec, leaves),
+        "tree_map_only": lambda kind, f, values: tree.tree_map(lambda x: f(x) if isinstance(x, kind) else x, values),
+        **dict.fromkeys(("register_pytree_node", "_register_pytree_node"), tree.register),
     },
     "sparse": {f"{kind}Tensor": Coordinates for kind in ("Float", "Double", "Half", "Long", "Int")},
     "top_level": {

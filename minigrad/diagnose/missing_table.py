@@ -136,9 +136,9 @@ TABLE = tuple(
             "cuda.device cuda.device_of",
         ),
         (
-            "tensors that change to other memory",
-            "assign the data of another tensor: x.data = y; compare memory with x.data_ptr()",
-            "Tensor.set_ Tensor.is_set_to",
+            "comparisons of memory in one call",
+            "compare x.data_ptr(), the shapes and the strides",
+            "Tensor.is_set_to",
         ),
         (
             "LDL factorizations",
@@ -233,11 +233,6 @@ TABLE = tuple(
             "helpers for your own distributions",
             "use torch.broadcast_tensors, logits.sigmoid(), logits.softmax(-1), probs.logit() or x.tril()",
             "distributions.utils",
-        ),
-        (
-            "ASGD",
-            "use optim.SGD, and average the weights with optim.swa_utils.AveragedModel",
-            "optim.ASGD",
         ),
         (
             "further learning rate schedules",

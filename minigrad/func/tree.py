@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import optree
+import optree.registry
 
 from ..arrays.dtypes import FLOATS
 from ..core.tensor import Tensor
@@ -31,6 +32,18 @@ def flatten(tree: Any) -> tuple[list, Any]:
 def rebuild(spec: Any, leaves: Any) -> Any:
     """Return the tree with other leaves."""
     return optree.tree_unflatten(spec, leaves)
+
+
+def register(cls: type, flatten_fn: Callable, unflatten_fn: Callable, **names: Any) -> None:
+    """Make instances of a class trees, for all transforms: torch.utils._pytree.register_pytree_node.
+
+    `flatten_fn` returns a list of parts, and what is needed beside them to rebuild the instance: unflatten_fn(parts, rest).
+    `names` are for files of PyTorch's, and have no effect.  Raises ValueError for a class that is registered.
+    """
+    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+        return  # named tuples are trees already
+    whole = optree.registry.__GLOBAL_NAMESPACE
+    optree.register_pytree_node(cls, flatten_fn, lambda rest, parts: unflatten_fn(list(parts), rest), namespace=whole)
 
 
 def tree_map(f: Callable, tree: Any, *others: Any) -> Any:

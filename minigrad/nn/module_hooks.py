@@ -27,6 +27,7 @@ KINDS = {  # kinds of hooks, in calling order, with the arguments of each
     "forward": ("module", "args", "output"),
     "backward_pre": ("module", "grad_output"),
     "backward": ("module", "grad_input", "grad_output"),
+    "last_node": ("module", "grad_input", "grad_output"),
     "state_pre": ("module", "prefix", "keep_vars"),
     "state": ("module", "state_dict", "prefix", "metadata"),
     "load_pre": ("module", "state_dict", "prefix", "metadata", "strict", "missing", "unexpected", "errors"),
@@ -109,6 +110,14 @@ class Hooked:
         """
         return self._register("backward", hook, prepend)
 
+    def register_backward_hook(self, hook: Callable) -> Handle:
+        """Call hook(module, grad_input, grad_output) after the backward of the output's node.  Deprecated in PyTorch.
+
+        The gradients are those of the last operation in forward, as in `out.grad_fn.register_hook`: a hook of a Linear gets
+        the gradients of input, weight and bias.  Use register_full_backward_hook for the gradients of the module.
+        """
+        return self._register("last_node", hook)
+
     def register_state_dict_pre_hook(self, hook: Callable) -> Handle:
         """Call hook(module, prefix, keep_vars) before state_dict() collects the tensors."""
         return self._register("state_pre", hook)
@@ -164,12 +173,23 @@ class Hooked:
                 called.add(hook)
                 changed = hook(self, args, kwargs, out) if "with_kwargs" in options else hook(self, args, out)
                 out = out if changed is None else changed
-            return out if gates is None else gates.left(out)
+            out = out if gates is None else gates.left(out)
+            for hook, _ in self._of("last_node"):
+                self._attach(hook, out)
+            return out
         except Exception:
             for hook, options in self._of("forward"):
                 if "always_call" in options and hook not in called:
                     hook(self, args, kwargs, None) if "with_kwargs" in options else hook(self, args, None)
             raise
+
+    def _attach(self, hook: Callable, out: Any) -> None:
+        """Give the node of the first tensor of an output a hook of register_backward_hook."""
+        values: list = []
+        replaced(out, lambda v: values.append(v) or v)
+        node = next((v.grad_fn for v in values if isinstance(v, Tensor)), None)
+        if node is not None:
+            node.register_hook(lambda grad_input, grad_output: hook(self, grad_input, grad_output))
 
     def _both(self, given: Any, args: tuple, kwargs: dict) -> tuple:
         """Return args and kwargs after a hook that may replace both."""

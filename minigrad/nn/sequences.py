@@ -35,7 +35,10 @@ class RNNBase(Module):
 
     n_directions = property(lambda m: 2 if m.bidirectional else 1)
     _flat_weights_names = property(lambda m: list(m._parameters))  # programs loop over these to draw initial values
-    _flat_weights = property(lambda m: list(m._parameters.values()))
+    _flat_weights = property(
+        lambda m: list(m._parameters.values()),
+        lambda m, weights: m._parameters.update(zip(m._flat_weights_names, weights, strict=True)),
+    )
 
     @property
     def all_weights(self) -> list:

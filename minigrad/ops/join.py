@@ -330,9 +330,10 @@ def parts(x: Tensor, dim: int, ends: Any) -> tuple:
     return tuple([Index.apply(x, (*lead, slice(a, b))) for a, b in itertools.pairwise([0, *ends])])
 
 
-def split_node(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> str:
+def split_node(tensor: Tensor, split_size_or_sections: Any = None, split_size: Any = None, **_: Any) -> str:
     """Return PyTorch's node of split; for a list of sizes, the node already has its name."""
-    return "Split" if isinstance(split_size_or_sections, (int, np.integer)) else ""
+    size = split_size_or_sections if split_size is None else split_size
+    return "Split" if isinstance(size, (int, np.integer)) else ""
 
 
 @op("T(5, 2), 2", "T(2, 5), [1, 4], 1", "T(2, 5), 5, -1", "T(0, 2), 0", "T(4, 3).mT, 1", node=split_node)

@@ -1,4 +1,5 @@
-"""Methods that change a tensor's shape in place: t_, transpose_, squeeze_, unsqueeze_; and its size: resize_, resize_as_.
+"""Methods that change a tensor's shape in place: t_, transpose_, squeeze_, unsqueeze_; and its memory: resize_,
+resize_as_, set_.
 
 The tensor becomes the view of its former self.  Earlier views would need to follow, but nothing records them; so a
 tensor that shares its memory is an error.
@@ -16,6 +17,7 @@ from ..arrays.kinds import zeros
 from ..arrays.memory import address
 from ..arrays.memory import storage as owner
 from ..arrays.meta import is_meta
+from ..core.frames import current
 from ..core.graph import Leaf, history, move_retained
 from ..core.inplace import alias_with_history
 from ..core.saved import memory
@@ -96,6 +98,35 @@ def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None)
     return resize_(self, tuple(the_template.shape))
 
 
+def set_(self: Tensor, source: Tensor | None = None) -> Tensor:
+    """Let the tensor use the memory, the shape and the strides of another, as x.data = source does; return it.
+
+    Without a source, the tensor becomes empty, so that its memory can be freed.
+
+    Raises TypeError for anything but a tensor of the same dtype, and RuntimeError for a tensor that requires grad, outside
+    no_grad().
+
+    >>> import minigrad
+    >>> x, y = minigrad.zeros(2), minigrad.ones(2, 2)
+    >>> x.set_(y).mul_(3)
+    tensor([[3., 3.],
+            [3., 3.]])
+    >>> y[0]
+    tensor([3., 3.])
+    """
+    source = self.new_empty(0) if source is None else source
+    if not isinstance(source, Tensor) or source.dtype != self.dtype:
+        got = f"a tensor of {source.dtype}" if isinstance(source, Tensor) else type(source).__name__
+        raise error(
+            TypeError, "set_", f"expected a tensor of {self.dtype}, but got {got}", "write x.set_(y), or x.data = y"
+        )
+    if current().grad and history(self) is not None:
+        what = f"replaces the memory of a tensor that requires grad, of shape {tuple(self.shape)}: the graph does not know it"
+        raise error(RuntimeError, "set_", what, "write it inside `with torch.no_grad():`")
+    self.data = source
+    return self
+
+
 METHODS = {f.__name__: f for f in map(reshaping, (t, transpose, squeeze, unsqueeze))}
 METHODS |= {"swapaxes_": METHODS["transpose_"], "swapdims_": METHODS["transpose_"]}
-METHODS |= {"resize_": resize_, "resize_as_": resize_as_}
+METHODS |= {"resize_": resize_, "resize_as_": resize_as_, "set_": set_}

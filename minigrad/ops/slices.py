@@ -56,7 +56,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
     return sliced("index_copy", input, dim, index, source, False)
 
 
-def index_fill_node(input: Tensor, dim: int, index: Tensor, value: Any) -> str:
+def index_fill_node(input: Tensor, dim: Any = None, index: Any = None, value: Any = None, **_: Any) -> str:
     """Return PyTorch's node of index_fill."""
     return f"IndexFillBackward{int(isinstance(value, Tensor))}"
 

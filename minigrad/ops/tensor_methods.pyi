@@ -1125,6 +1125,14 @@ class Operations:
 
         Raises RuntimeError if `src` does not have the slice's shape, IndexError for an index out of range.
         """
+    def set_(self, source: Tensor | None = None) -> Tensor:
+        """Let the tensor use the memory, the shape and the strides of another, as x.data = source does; return it.
+
+        Without a source, the tensor becomes empty, so that its memory can be freed.
+
+        Raises TypeError for anything but a tensor of the same dtype, and RuntimeError for a tensor that requires grad, outside
+        no_grad().
+        """
     def sgn(self) -> Tensor:
         """The sign, -1, 0 or 1; PyTorch's sgn differs from sign only for complex numbers."""
     def sgn_(self) -> Tensor:

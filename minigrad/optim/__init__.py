@@ -6,6 +6,6 @@ from .adam import Adam, Adamax, AdamW, NAdam, RAdam
 from .by_coordinate import Adadelta, Adagrad, RMSprop, Rprop
 from .lbfgs import LBFGS
 from .optimizer import Optimizer
-from .sgd import SGD
+from .sgd import ASGD, SGD
 
 __getattr__ = _explained(__name__)

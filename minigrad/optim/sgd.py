@@ -1,12 +1,15 @@
-"""Stochastic gradient descent, with or without momentum."""
+"""Stochastic gradient descent, with or without momentum, and its average."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from ..core.tensor import Tensor
 from ..errors import error
-from .optimizer import Optimizer, settings
+from ..ops.from_data import tensor
+from .optimizer import Optimizer, number, settings
+from .stateful import StatefulOptimizer, one, zero_state
 
 
 class SGD(Optimizer):
@@ -61,3 +64,46 @@ class SGD(Optimizer):
                 v.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
             grad = grad.add(v, alpha=momentum) if group["nesterov"] else v
         p.add_(grad, alpha=-group["lr"])
+
+
+class ASGD(StatefulOptimizer):
+    """p = p * (1 - lambd * eta) - eta * gradient; the state "ax" averages p over the steps after `t0`.
+
+    The rate eta is lr / (1 + lambd * lr * t) ** alpha at step t. The average is the result; copy it into p after training.
+    Source: Polyak, Juditsky, "Acceleration of stochastic approximation by averaging", 1992.
+
+    >>> import minigrad
+    >>> x = minigrad.tensor([2.], requires_grad=True)
+    >>> optimizer = minigrad.optim.ASGD([x], lr=0.5, lambd=0, alpha=0, t0=0)
+    >>> for _ in range(2):
+    ...     x.grad = minigrad.tensor([1.])
+    ...     optimizer.step()
+    ...     print(x.item(), optimizer.state[x]["ax"].item())
+    1.5 1.5
+    1.0 1.0
+    """
+
+    amounts = "lr", "weight_decay"
+    begins = {"eta": lambda p, group: tensor(number(group["lr"])), "mu": one, "ax": zero_state}
+
+    def __init__(
+        self,
+        params: Iterable,
+        lr: float | Tensor = 1e-2,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ):
+        super().__init__(params, settings(locals()))
+
+    def descend(self, p: Tensor, grad: Tensor, t: Any, group: dict, *, eta: Tensor, mu: Tensor, ax: Tensor) -> None:
+        lr, lambd, rate = group["lr"], group["lambd"], eta.item()
+        p.mul_(1 - lambd * rate).add_(grad, alpha=-rate)
+        ax.lerp_(p, mu.item())  # exactly p while mu is 1
+        eta.fill_(lr / (1 + lambd * lr * t) ** group["alpha"])
+        mu.fill_(1 / max(1, t - group["t0"]))

@@ -1,6 +1,7 @@
 """PyTorch's modules that have little to do here: decorators, settings, constants and errors."""
 
 import importlib
+from collections import namedtuple
 
 import pytest
 
@@ -104,3 +105,27 @@ def test_what_is_gone_says_what_to_use():
     for name, says in {"futures.Future": "concurrent.futures", "multiprocessing.spawn": "distributed.run"}.items():
         with minigrad.as_torch(), pytest.raises(NotImplementedError, match=says):
             exec(f"from torch.{name.rpartition('.')[0]} import {name.rpartition('.')[2]} as it\nit()")
+
+
+class Pair:
+    def __init__(self, first, second, name):
+        self.first, self.second, self.name = first, second, name
+
+
+def test_a_registered_class_is_a_tree_for_transforms():
+    pytree = module("pytree")
+    pytree.register_pytree_node(Pair, lambda p: ([p.first, p.second], p.name), lambda parts, name: Pair(*parts, name))
+    with pytest.raises(ValueError, match="already registered"):
+        pytree.register_pytree_node(Pair, lambda p: ([], None), lambda parts, rest: None)
+    p = Pair(minigrad.tensor(2.0), (minigrad.tensor(3.0), minigrad.tensor(5.0)), "p")
+    assert [x.item() for x in pytree.tree_flatten(p)[0]] == [2, 3, 5]
+    found = minigrad.func.grad(lambda p: p.first * p.second[0] + p.second[1] ** 2)(p)
+    assert type(found) is Pair and found.name == "p"
+    assert (found.first.item(), found.second[0].item(), found.second[1].item()) == (3, 2, 10)
+
+
+def test_named_tuples_are_trees_already():
+    pytree = module("pytree")
+    point = namedtuple("point", "x y")
+    pytree.register_pytree_node(point, lambda p: (list(p), None), lambda parts, rest: point(*parts))
+    assert pytree.tree_map_only(int, lambda x: 2 * x, point(1, "a")) == point(2, "a")

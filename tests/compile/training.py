@@ -102,6 +102,7 @@ OPTIMIZERS = {
     "Adamax": lambda p: torch.optim.Adamax(p, lr=0.1, maximize=True),
     "NAdam": lambda p: torch.optim.NAdam(p, lr=0.1, decoupled_weight_decay=True, weight_decay=0.1),
     "RAdam": lambda p: torch.optim.RAdam(p, lr=0.1),
+    "ASGD": lambda p: torch.optim.ASGD(p, lr=0.1, lambd=0.01, t0=1),
     "Rprop": lambda p: torch.optim.Rprop(p, lr=0.1),
 }
 SCHEDULES = {

@@ -282,3 +282,27 @@ def test_a_module_with_hooks_under_no_grad_is_a_module_without():
     with torch.no_grad():
         y = net(x * 1)
     assert not y.requires_grad and not y._is_view()
+
+
+def test_a_regular_backward_hook_sees_the_last_node_of_forward():
+    seen = []
+    layer = nn.Sequential(nn.Linear(3, 2), nn.ReLU(), nn.Linear(2, 1))
+    handle = layer.register_backward_hook(lambda module, gi, go: seen.append((module, gi, go)))
+    x = torch.randn(4, 3)
+    layer(x).sum().backward()
+    (module, (hidden, weight, bias), (g,)) = seen[0]
+    assert module is layer and g.tolist() == [[1]] * 4 and hidden.shape == (4, 2) and weight.shape == (1, 2)
+    assert bias.tolist() == layer[2].bias.grad.tolist() and weight.tolist() == layer[2].weight.grad.tolist()
+    handle.remove()
+    layer(x).sum().backward()
+    assert len(seen) == 1
+
+
+def test_a_regular_backward_hook_replaces_gradients_of_the_last_node():
+    relu = nn.ReLU()
+    relu.register_backward_hook(lambda module, gi, go: (gi[0].clamp(min=0),))
+    x = torch.tensor([1.0, 2.0, -1.0], requires_grad=True)
+    (relu(x) * torch.tensor([-1.0, 3.0, 5.0])).sum().backward()
+    assert x.grad.tolist() == [0, 3, 0]
+    with torch.no_grad():
+        assert relu(x).tolist() == [1, 2, 0]

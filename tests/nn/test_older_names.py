@@ -50,3 +50,10 @@ def test_older_names_of_interpolate():
         F.upsample_nearest(x, 6), F.upsample(x, 6)
     )
     assert minigrad.equal(F.upsample_bilinear(x, 6), F.interpolate(x, 6, mode="bilinear", align_corners=True))
+
+
+def test_the_weights_of_a_recurrent_layer_are_replaced_at_once():
+    layer, other = nn.GRU(2, 3), nn.GRU(2, 3)
+    x = minigrad.randn(4, 2)
+    layer._flat_weights = other._flat_weights
+    assert layer.weight_hh_l0 is other.weight_hh_l0 and layer(x)[0].tolist() == other(x)[0].tolist()

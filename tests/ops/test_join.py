@@ -104,3 +104,12 @@ def test_tile_and_repeat_interleave_are_numpys(shape, data):
     n = data.draw(st.integers(0, 3))
     d = data.draw(st.none() | st.integers(-a.ndim, a.ndim - 1)) if a.ndim else None
     assert np.array_equal(minigrad.tensor(a).repeat_interleave(n, d).numpy(), np.repeat(a, n, d))
+
+
+def test_other_spellings_of_arguments_name_the_node_too():
+    x = minigrad.ones(3, 4, requires_grad=True)
+    assert [t.shape for t in x.split(split_size=2)] == [(2, 4), (1, 4)]
+    assert x.split(split_size=2, axis=1)[0].grad_fn.name() == "SplitBackward0"
+    assert x.split(split_size=[1, 2])[1].grad_fn.name() == "SplitWithSizesBackward0"
+    filled = x.index_fill(axis=0, index=minigrad.tensor([0]), value=1.5)
+    assert filled.grad_fn.name() == "IndexFillBackward0"

@@ -1,4 +1,4 @@
-"""resize_ and resize_as_: another size for the elements of a tensor."""
+"""resize_ and resize_as_: another size for the elements of a tensor; set_: the memory of another."""
 
 import numpy as np
 import pytest
@@ -42,3 +42,26 @@ def test_resizing_a_saved_tensor_is_detected():
 
 def test_meta_tensors_are_resized():
     assert minigrad.empty(2, 3, device="meta").resize_(4, 4).shape == (4, 4)
+
+
+def test_a_tensor_uses_the_memory_of_another():
+    x, y = minigrad.zeros(2), minigrad.ones(2, 3).mT
+    assert x.set_(y) is x and x.shape == y.shape and x.stride() == y.stride() and x.data_ptr() == y.data_ptr()
+    w = minigrad.ones(2, requires_grad=True)
+    with minigrad.no_grad():
+        w.set_(minigrad.full((3,), 2.0))
+    (w * w).sum().backward()
+    assert w.is_leaf and w.grad.tolist() == [4, 4, 4]
+
+
+def test_without_another_a_tensor_becomes_empty():
+    x = minigrad.ones(2, 3, dtype=minigrad.float64)
+    assert x.set_().shape == (0,) and x.dtype is minigrad.float64
+
+
+def test_the_memory_of_a_saved_tensor_is_replaced():
+    x, w = minigrad.arange(3.0), minigrad.ones(3, requires_grad=True)
+    y = (w * x).sum()
+    x.set_(minigrad.ones(3))
+    with pytest.raises(RuntimeError, match="modified"):
+        y.backward()

@@ -14,7 +14,6 @@ pytestmark = pytest.mark.parity
 
 DATABASE = {info.optim_cls.__name__: info for info in common("optimizers").optim_db}
 MISSING = {
-    "ASGD": "SGD and AveragedModel do it",
     "Adafactor": "keeps means of rows and columns, for models too large for memory",
     "Muon": "orthogonalizes in bfloat16",
     "SparseAdam": "there are no sparse tensors",
