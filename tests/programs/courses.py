@@ -36,7 +36,7 @@ NEEDS = {
     "an older Matplotlib": r"use_line_collection",
     "a name that it does not define": r"NameError: name",
     "arguments": r"arguments are required",
-}  # what a program lacks that stops with such an error, in PyTorch as well
+}  # what a program lacks that stops with such an error
 LACKING = re.compile(r"No module named '(?!torch\b|minigrad\b)([\w.]+)'")
 ENDED, LIMIT = "runs to its end", "runs as far as the limit"  # both mean that it runs
 
