@@ -80,7 +80,7 @@ from .autograd import (
 from .compat import amp, special
 from .compat.amp import GradScaler, autocast, get_autocast_dtype, is_autocast_enabled
 from .compat.as_torch import as_torch
-from .compat.placeholders import set_default_tensor_type
+from .compat.placeholders import set_default_tensor_type, sparse_coo_tensor
 from .compat.special import (
     digamma,
     erf,
@@ -654,6 +654,7 @@ __all__ = [
     "slogdet",
     "softmax",
     "sort",
+    "sparse_coo_tensor",
     "special",
     "split",
     "split_with_sizes",

@@ -73,7 +73,7 @@ WRONG = {
     "check folder": "folder is a folder. Name a file",
     "run folder": "folder is a folder. Name a file",
     "run book.ipynb": "book.ipynb is not a notebook in Jupyter's format 4. Open it in Jupyter and save it again.",
-    "render record.json:loss": "record.json is not a Python program, but JSON, such as a record. Name a .py file or a notebook.",
+    "render record.json:loss": "record.json is not a Python program, but JSON, such as a record. Name a .py file or",
     "port book.ipynb": "book.ipynb is not a notebook",
     # names and kinds
     "render net.py:los": "net.py has no los. Did you mean loss?",
