@@ -228,5 +228,7 @@ def install_method(cls: Any, name: str, call: str, scope: dict) -> None:
     others = "".join([f", {p}" for p in list(inspect.signature(definition).parameters)[1:]])
     scope[f"definition_of_{name}"] = definition
     exec(compiled(METHOD.format(name=name, others=others, call=formula_text.indented(call, 4))), scope)
-    f = rename_code(functools.wraps(definition)(scope[name]), operation_of(definition.__code__) or cls.name)
+    f = functools.wraps(definition)(scope[name])
+    if (operation := operation_of(definition.__code__)) is not None:
+        f = rename_code(f, operation)
     setattr(Tensor, name, property(f, doc=known.__doc__) if isinstance(known, property) else f)
