@@ -38,17 +38,18 @@ restore = _variable.reset
 # whatever the user's filters, because Python rejects a warning registry that is no dict before it reads the filters.
 # The caller catches the error, and takes the path that sets the variable.
 ALARM = {"__warningregistry__": "see minigrad/arrays/errstate.py"}
+ALARMED = "minigrad.ops.", "minigrad.arrays."
 
 
 def alarmed(f: FunctionType, made: dict | None = None) -> Callable:
-    """Return the same function with such globals; functions of minigrad.ops that it calls get them as well."""
+    """Return the same function with such globals; functions of operations and arrays that it calls get them as well."""
     made = {} if made is None else made  # shared by functions that call each other
     if f not in made:
         scope = {**f.__globals__, **ALARM}
         made[f] = FunctionType(f.__code__, scope, f.__name__, f.__defaults__, f.__closure__)
         for name in f.__code__.co_names:
             called = scope.get(name)
-            if isinstance(called, FunctionType) and called.__module__.startswith("minigrad.ops."):
+            if isinstance(called, FunctionType) and called.__module__.startswith(ALARMED):
                 scope[name] = alarmed(called, made)
     return made[f]
 

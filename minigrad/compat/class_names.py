@@ -48,7 +48,9 @@ RULES = {
     "nn": lambda name: f"torch.nn.modules.{next(row for row, names in LAYERS.items() if re.fullmatch(names, name))}",
     "optim": lambda name: f"torch.optim.{name.lower()}",
     "optim.lr_scheduler": lambda name: "torch.optim.lr_scheduler",
-    "distributions": lambda name: "torch.distributions." + re.sub("(?<=[a-z])(?=[A-Z])", "_", name).lower(),
+    "distributions": lambda name: (
+        "torch.distributions." + re.sub("(?<=[a-z])(?=[A-Z])", "_", name.removesuffix("StraightThrough")).lower()
+    ),
     "autograd": {"Function": "torch.autograd.function"}.get,
     "return_types": lambda name: "torch.return_types" if name.islower() else None,
     "": dict.fromkeys("Size Tensor device dtype finfo iinfo layout memory_format".split(), "torch").get,

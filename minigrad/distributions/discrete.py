@@ -249,7 +249,7 @@ class Multinomial(Classes):
     >>> import minigrad
     >>> d = minigrad.distributions.Multinomial(10, probs=minigrad.tensor([1., 1., 2.]))
     >>> d.mean, d.sample((3,)).sum(-1), d.log_prob(minigrad.tensor([2., 3., 5.]))
-    (tensor([2.5000, 2.5000, 5.0000]), tensor([10., 10., 10.]), tensor([-2.5646]))
+    (tensor([2.5000, 2.5000, 5.0000]), tensor([10., 10., 10.]), tensor(-2.5652))
     """
 
     mean = formula(lambda d: d.total_count * d.probs)

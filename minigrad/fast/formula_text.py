@@ -26,7 +26,9 @@ def {name}({args}):
         except Exception:  # the generic path explains it
             return other({args})
         {made}
-        {recorded}
+        {history}
+        if frame.on_op is not None:
+            frame.on_op(cls, ({args},), {noted})
         return {returned}
     return other({args})
 
@@ -34,16 +36,14 @@ def {name}({args}):
 apply = {name}
 """
 
-RECORDED = """\
+HISTORY = """\
 if frame.grad:
     {edges}{linked}
     if {tracked}:
         node = new(Node)
         node._seq, node._hooks, node._freed = next_number(), None, None
         {attached}
-        {slots}{unlinked}
-if frame.on_op is not None:
-    frame.on_op(cls, ({args},), {noted})"""
+        {slots}{unlinked}"""
 
 ONE = """
 if type(result) is not ndarray:
@@ -135,14 +135,15 @@ def write_apply(plan: Plan) -> str:
         ),
         compute=indented(call if cls.view or cls.quiet else quiet, 12),
         made=indented(made(plan, args), 8),
-        recorded=indented(recorded(plan), 8),
+        history=indented(with_history(plan), 8),
+        noted="out" if len(plan.outs) == 1 else f"({', '.join(plan.outs)})",
         returned="out" if len(plan.outs) == 1 else ", ".join(plan.outs),
     )
 
 
-def recorded(plan: Plan) -> str:
-    """Return lines that give the result its history, and notify the frame."""
-    cls, args, (x, *rest) = plan.cls, ", ".join(plan.names), plan.names
+def with_history(plan: Plan) -> str:
+    """Return lines that give the result its history."""
+    cls, (x, *rest) = plan.cls, plan.names
     edges = "; ".join(f"n{k} = {k}._edge if {k}._view is None else history({k})" for k in plan.operands)
     tracked = f"({' or '.join(f'n{k} is not None' for k in plan.operands)})"
     others = ", ".join(rest) + ("," if len(rest) == 1 else "")
@@ -152,15 +153,13 @@ def recorded(plan: Plan) -> str:
     slots = [f"node.n{k} = n{k}" for k in plan.operands] + plan.keep()
     slots += [f"node.s{k} = {k}._a.shape" for k in plan.shapes] + [f"node.{k} = {k}" for k in plan.plain]
     first = "result" if len(plan.outs) == 1 else "a0"
-    return RECORDED.format(
-        args=args,
+    return HISTORY.format(
         edges=edges if cls.differentiable or cls.view else "pass",
         tracked=f"{tracked} and {first}.dtype in FLOATS" if cls.differentiable else "False",
         attached=indented(attached(plan), 8),
         linked=link[0] if cls.view else "",
         unlinked="\nelse:" + link[1] if cls.view else "",
         slots=indented("\n".join(slots), 8),
-        noted="out" if len(plan.outs) == 1 else f"({', '.join(plan.outs)})",
     )
 
 

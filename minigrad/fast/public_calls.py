@@ -1,7 +1,8 @@
 """Public functions of views and joins, for plain tensors: one NumPy call and one tensor, in the function that a user calls.
 
-The function in ops/ is the definition: it takes every call that is not plain, and the ones that fail, to explain them.  In
-front of it goes generated code: NumPy's call, which checks the arguments, then the tensor and its history as in `apply`.
+The function in ops/ is the definition: it takes every call that is not plain or is recorded, and those that fail, to explain
+them.  In front of it goes generated code: NumPy's call, which checks the arguments, then the tensor and its history as in
+`apply`.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ from .flat_nodes import PLAIN
 from .text_plan import Plan
 
 CALL = """\
-if type({x}) in PLAIN and type(a := {x}._a) is ndarray and (frame := current()).eager_ok:
+if type({x}) in PLAIN and type(a := {x}._a) is ndarray and (frame := current()).eager_ok and frame.on_op is None:
     try:
         {given}result = ({array}) if {plain} else None
     except Exception:  # the function explains it
         result = None
     if result is not None:
         {names} = {x}, {kept}
-        {recorded}
+        {history}
         return out
 """
 
@@ -174,7 +175,7 @@ def text(call: Call, plan: Plan, x: str) -> str:
         plain=call.plain,
         names=", ".join(plan.names),
         kept=call.kept,
-        recorded=formula_text.indented(f"{formula_text.NEW}\n{formula_text.recorded(plan)}", 8),
+        history=formula_text.indented(f"{formula_text.NEW}\n{formula_text.with_history(plan)}", 8),
     )
 
 

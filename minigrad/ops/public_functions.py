@@ -98,7 +98,7 @@ def called(f: Callable, name: str, out: bool = False) -> Callable:
     exec(compiled(text), scope)
     function: Any = functools.wraps(f)(scope["function"])
     function.__defaults__ = tuple([d for d in plain.values() if unusual is not None or d is not ABSENT])
-    function.__kwdefaults__ = {k: d for k, d in words.items() if d is not ABSENT}
+    function.__kwdefaults__ = {k: d for k, d in words.items() if unusual is not None or d is not ABSENT}
     rename_code(function, name)
     return function if unusual is None else declared(function, f, with_out(signature) if out else signature)
 
@@ -122,10 +122,10 @@ def call_text(plain: dict, rest: str, words: dict, lenient: bool) -> str:
     `plain` and `words` hold the defaults of the positional parameters and of the keywords, `rest` is the name of `*rest`.
     """
     given, keywords = ", ".join([*plain, *["*" + rest] * bool(rest)]), ", ".join([f"{k}={k}" for k in words])
-    optional = {k for k, d in (plain | words).items() if d is not ABSENT or lenient and k in plain}
+    optional = {k for k, d in (plain | words).items() if d is not ABSENT or lenient}
     more = ["*" + (rest or "more")] if lenient or rest else ["*"] * bool(words)
     head = [*plain, *more, *words, *["**others"] * lenient]
-    odd = ["others", *["more"] * (not rest), *[f"{k} is ABSENT" for k, d in plain.items() if d is ABSENT]]
+    odd = ["others", *["more"] * (not rest), *[f"{k} is ABSENT" for k, d in (plain | words).items() if d is ABSENT]]
     unusual = f"unusual([{', '.join([*plain, *more])}], dict({', '.join(filter(None, (keywords, '**others')))}))"
     check = [f"    if {' or '.join(odd)}:", f"        return {unusual}"] if lenient else []
     lines = [
@@ -154,6 +154,7 @@ def unusual_call(f: Callable, name: str, out: bool) -> Callable | None:
 
     def unusual(given: list, kwargs: dict) -> Any:
         n = len(plain) if len(given) > len(plain) else sum(1 for _ in itertools.takewhile(was_given, zip(plain, given)))
+        kwargs = {k: a for k, a in kwargs.items() if a is not ABSENT}
         kwargs |= {p.name: a for p, a in filter(was_given, zip(plain[n:], given[n:]))}
         args, target = given[:n] if n < len(plain) else given, None
         try:

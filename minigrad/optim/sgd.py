@@ -84,7 +84,7 @@ class ASGD(StatefulOptimizer):
     """
 
     amounts = "lr", "weight_decay"
-    begins = {"eta": lambda p, group: tensor(number(group["lr"])), "mu": one, "ax": zero_state}
+    begins = {"eta": lambda p, group: tensor(number(group["lr"]), device="cpu"), "mu": one, "ax": zero_state}
 
     def __init__(
         self,

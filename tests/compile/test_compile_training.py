@@ -15,7 +15,7 @@ __all__ = ["either", "interpreted"]
 F = torch.nn.functional
 
 
-BRANCHES = {"RAdam": (8, 3)}  # what does something else from some step on: steps, programs
+BRANCHES = {"RAdam": (8, 3), "ASGD": (5, 3)}  # what does something else from some step on: steps, programs
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
