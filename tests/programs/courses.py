@@ -117,7 +117,7 @@ def table() -> str:
         if not found:
             continue
         parts.append(
-            f"\n### [{course['name']}]({course['source']})\n\nCommit {found['commit']}, {found['seconds']} seconds.\n\n"
+            f"\n### [{course['name']}]({course['source']})\n\nCommit {found['commit']}, at least {found['seconds']} seconds for each program.\n\n"
         )
         parts.append("| chapter | programs | run | need something else | stop |\n| --- | --: | --: | --- | --- |\n")
         parts += [row(chapter, results) for chapter, results in chapters(found["programs"]).items()]

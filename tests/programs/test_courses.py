@@ -97,5 +97,5 @@ def test_the_table_has_a_row_for_each_chapter(folder):
     }  # fmt: skip
     courses.KEPT.write_text(json.dumps({"A course": {"commit": "abc", "seconds": 60, "programs": results}}))
     rows = courses.table().splitlines()
-    assert "### [A course](https://example.org)" in rows and "Commit abc, 60 seconds." in rows
+    assert "### [A course](https://example.org)" in rows and "Commit abc, at least 60 seconds for each program." in rows
     assert rows[-2:] == ["| one | 4 | 2 | data (2) |  |", "| two | 1 | 0 |  | `e.py`: ValueError: a / b |"]
