@@ -116,9 +116,8 @@ def table() -> str:
         found = kept.get(course["name"])
         if not found:
             continue
-        parts.append(
-            f"\n### [{course['name']}]({course['source']})\n\nCommit {found['commit']}, at least {found['seconds']} seconds for each program.\n\n"
-        )
+        parts.append(f"\n### [{course['name']}]({course['source']})\n\n")
+        parts.append(f"Commit {found['commit']}, at least {found['seconds']} seconds for each program.\n\n")
         parts.append("| chapter | programs | run | need something else | stop |\n| --- | --: | --: | --- | --- |\n")
         parts += [row(chapter, results) for chapter, results in chapters(found["programs"]).items()]
     return "".join(parts)
