@@ -330,7 +330,9 @@ def parts(x: Tensor, dim: int, ends: Any) -> tuple:
     return tuple([Index.apply(x, (*lead, slice(a, b))) for a, b in itertools.pairwise([0, *ends])])
 
 
-def split_node(tensor: Tensor, split_size_or_sections: Any = None, split_size: Any = None, **_: Any) -> str:
+def split_node(
+    tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None, **_: Any
+) -> str:
     """Return PyTorch's node of split; for a list of sizes, the node already has its name."""
     size = split_size_or_sections if split_size is None else split_size
     return "Split" if isinstance(size, (int, np.integer)) else ""

@@ -103,8 +103,8 @@ def set_(self: Tensor, source: Tensor | None = None) -> Tensor:
 
     Without a source, the tensor becomes empty, so that its memory can be freed.
 
-    Raises TypeError for anything but a tensor of the same dtype, and RuntimeError for a tensor that requires grad, outside
-    no_grad().
+    Raises TypeError for anything but a tensor, and RuntimeError for a tensor of another dtype, and if this one requires grad,
+    outside no_grad().
 
     >>> import minigrad
     >>> x, y = minigrad.zeros(2), minigrad.ones(2, 2)
@@ -116,10 +116,10 @@ def set_(self: Tensor, source: Tensor | None = None) -> Tensor:
     """
     source = self.new_empty(0) if source is None else source
     if not isinstance(source, Tensor) or source.dtype != self.dtype:
-        got = f"a tensor of {source.dtype}" if isinstance(source, Tensor) else type(source).__name__
-        raise error(
-            TypeError, "set_", f"expected a tensor of {self.dtype}, but got {got}", "write x.set_(y), or x.data = y"
-        )
+        kind, got = TypeError, type(source).__name__
+        if isinstance(source, Tensor):
+            kind, got = RuntimeError, f"one of {source.dtype}"
+        raise error(kind, "set_", f"expected a tensor of {self.dtype}, but got {got}", "write x.set_(y), or x.data = y")
     if current().grad and history(self) is not None:
         what = f"replaces the memory of a tensor that requires grad, of shape {tuple(self.shape)}: the graph does not know it"
         raise error(RuntimeError, "set_", what, "write it inside `with torch.no_grad():`")

@@ -1130,8 +1130,8 @@ class Operations:
 
         Without a source, the tensor becomes empty, so that its memory can be freed.
 
-        Raises TypeError for anything but a tensor of the same dtype, and RuntimeError for a tensor that requires grad, outside
-        no_grad().
+        Raises TypeError for anything but a tensor, and RuntimeError for a tensor of another dtype, and if this one requires grad,
+        outside no_grad().
         """
     def sgn(self) -> Tensor:
         """The sign, -1, 0 or 1; PyTorch's sgn differs from sign only for complex numbers."""

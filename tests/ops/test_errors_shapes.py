@@ -38,7 +38,7 @@ CASES = [
     ('torch.nn.init.dirac_(torch.empty(2))', 'dirac_', 'only tensors with 3, 4, or 5 dimensions', 'pass the weight of a'),
     ('torch.nn.init.dirac_(torch.empty(3, 2, 2), 2)', 'dirac_', 'must be divisible by groups=2', 'pass the groups of the'),
     ('T(3).requires_grad_().resize_(2)', 'resize_', 'cannot resize variables that require grad', 'use x.reshape(...)'),
-    ('T(3).set_(T(3).double())', 'set_', 'but got a tensor of minigrad.float64', 'x.data = y'),
+    ('T(3).set_(T(3).double())', 'set_', 'but got one of minigrad.float64', 'x.data = y'),
     ('T(3).set_([1.0])', 'set_', 'expected a tensor of minigrad.float32, but got list', 'x.set_(y)'),
     ('T(3).requires_grad_().set_(T(3))', 'set_', 'replaces the memory of a tensor that requires grad', 'no_grad():'),
     ('torch.ones(3).view(3).resize_(2)', 'resize_', 'memory is shared with other tensors', 'write x = x.clone().resize_'),
