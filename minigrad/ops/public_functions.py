@@ -154,7 +154,7 @@ def unusual_call(f: Callable, name: str, out: bool) -> Callable | None:
 
     def unusual(given: list, kwargs: dict) -> Any:
         n = len(plain) if len(given) > len(plain) else sum(1 for _ in itertools.takewhile(was_given, zip(plain, given)))
-        kwargs = {k: a for k, a in kwargs.items() if a is not ABSENT}
+        kwargs = {k: a for k, a in kwargs.items() if k not in parameters or was_given((parameters[k], a))}
         kwargs |= {p.name: a for p, a in filter(was_given, zip(plain[n:], given[n:]))}
         args, target = given[:n] if n < len(plain) else given, None
         try:
