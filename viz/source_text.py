@@ -31,10 +31,9 @@ def text_of(file: str) -> bytes:
     if place.suffix == ".json":  # it may also be valid Python
         raise Usage(f"{file} is not a Python program, but JSON, such as a record. Name a .py file or a notebook.")
     try:
-        text = place.read_bytes()
+        return place.read_bytes()
     except OSError as refused:
         raise Usage(f"cannot read {file}: {refused.strerror}.") from refused
-    return text
 
 
 def cells_of(file: str, text: bytes) -> list[str]:

@@ -244,7 +244,7 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
 
 class Multinomial(Classes):
-    """How often each class occurs in `total_count` draws; the other arguments are those of Categorical.
+    """The counts of the classes in `total_count` draws; the other arguments are those of Categorical.
 
     >>> import minigrad
     >>> d = minigrad.distributions.Multinomial(10, probs=minigrad.tensor([1., 1., 2.]))

@@ -16,13 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.kinds import KINDS
+from ..arrays.kinds import KINDS, strided
 from ..core.frames import current
 from ..core.graph import history
 from ..core.tensor import Tensor, wrap
+from ..kernels.formula import compiled
 from ..ops.base import registry
 from ..ops.index_parts import is_plain
-from ..ops.public_functions import begin_with, compiled, operation_of, rename_code
+from ..ops.public_functions import begin_with, operation_of, rename_code
 from . import formula_text
 from .flat_nodes import PLAIN
 from .text_plan import Plan
@@ -78,7 +79,7 @@ CALLS = {
         "expand": Call(
             "expanded(a, sizes)",
             "result.shape",
-            f"{ROWS} and a.dtype.kind in 'biuf' and {SIZES}",
+            SIZES,
             ONE_OR_MANY("size", "sizes"),
         )
     },
@@ -141,7 +142,7 @@ def swapped(n: int, *dims: int) -> tuple:
 
 
 def expanded(a: np.ndarray, sizes: tuple) -> np.ndarray | None:
-    """Return an array in row-major order with dimensions of size 1 repeated; None if other sizes do not fit."""
+    """Return an array with dimensions of size 1 repeated; None if other sizes do not fit."""
     lead = len(sizes) - a.ndim
     shape, strides = list(sizes), [0] * len(sizes)
     for d, (m, stride) in enumerate(zip(a.shape, a.strides), lead):
@@ -149,7 +150,7 @@ def expanded(a: np.ndarray, sizes: tuple) -> np.ndarray | None:
             shape[d], strides[d] = m, stride
         elif m != 1:
             return None
-    return np.ndarray(shape, a.dtype, a, 0, strides) if lead >= 0 else None
+    return strided(a, tuple(shape), tuple(strides)) if lead >= 0 else None
 
 
 def install(cls: Any, plan: Plan, scope: dict) -> None:
@@ -187,7 +188,7 @@ JOINS: dict = {
 
 
 def install_join(cls: Any) -> None:
-    """Let the public function of a join begin with `join`."""
+    """Let the public function of a join begin with `plainly_joined`."""
     if cls.__name__ in JOINS:
         name, join = JOINS[cls.__name__]
         lines = "if (joined := join(by, tensors, dim)) is not None:\n    return joined\n"
@@ -224,12 +225,12 @@ LISTS = {list, tuple}
 
 def install_method(cls: Any, name: str, call: str, scope: dict) -> None:
     """Give Tensor a method, or a property, that begins with these lines."""
-    known: Any = getattr(Tensor, name)
-    definition = known.fget if isinstance(known, property) else known
+    attribute: Any = getattr(Tensor, name)
+    definition = attribute.fget if isinstance(attribute, property) else attribute
     others = "".join([f", {p}" for p in list(inspect.signature(definition).parameters)[1:]])
     scope[f"definition_of_{name}"] = definition
     exec(compiled(METHOD.format(name=name, others=others, call=formula_text.indented(call, 4))), scope)
     f = functools.wraps(definition)(scope[name])
     if (operation := operation_of(definition.__code__)) is not None:
         f = rename_code(f, operation)
-    setattr(Tensor, name, property(f, doc=known.__doc__) if isinstance(known, property) else f)
+    setattr(Tensor, name, property(f, doc=attribute.__doc__) if isinstance(attribute, property) else f)

@@ -13,13 +13,20 @@ import math
 import re
 from collections.abc import Callable
 from functools import cache
-from types import FunctionType, ModuleType, SimpleNamespace
+from types import CodeType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..arrays.memory import sum_down
 from . import fallback
+
+
+@cache
+def compiled(source: str) -> CodeType:
+    """Compile the source of a generated function; equal sources share the code."""
+    return compile(source, __file__, "exec")
+
 
 # Functions that formulas may call on scalars, and the module that a generated module imports them from.
 VECMATH = ("acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh erf erfc erfinv exp exp2 expm1 floor floor_divide "

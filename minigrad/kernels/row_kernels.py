@@ -24,6 +24,7 @@ from ..arrays.kinds import KINDS, on_device
 from . import cuda_kernels, threads, unguarded
 from .compiler import loading
 from .fallback import only_definitions
+from .formula import compiled
 
 I8 = np.dtype(np.int64)
 ALL, LINE, EACH, WEIGHT, NUMBER = "all", "line", "each", "weight", "number"
@@ -281,12 +282,6 @@ def direct(plan: Plan, call: Call, args: tuple) -> Callable:
     body = "\n    ".join([*lines, f"return [{', '.join(results)}]"])
     exec(compiled(f"def direct({', '.join([f'a{i}' for i in range(len(args))])}):\n    {body}"), scope)
     return scope["direct"]
-
-
-@cache
-def compiled(text: str) -> Any:
-    """Return the code of a text; calls for arrays of other shapes share it."""
-    return compile(text, __file__, "exec")
 
 
 def arranged(plan: Plan, args: tuple, layout: Layout) -> tuple:

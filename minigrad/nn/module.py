@@ -121,10 +121,7 @@ class Module(Stateful):
         if name.startswith("_"):  # libraries probe every object for such names
             raise AttributeError(what)
         near = "".join([f"write .{n}, or " for n in similar(name, dir(self))[:1]])
-        fix = f"{near}assign it in __init__: self.{name} = ..."
-        if name == "save":  # a method of Keras's models, and of PyTorch's scripts, which jit.script leaves modules here
-            fix = "write minigrad.save(model.state_dict(), path)"
-        raise error(AttributeError, type(self).__name__, what, fix)
+        raise error(AttributeError, type(self).__name__, what, f"{near}assign it in __init__: self.{name} = ...")
 
     def __delattr__(self, name: str) -> None:
         for store in (self._parameters, self._buffers, self._modules):

@@ -175,7 +175,7 @@ class Hooked:
                 out = out if changed is None else changed
             out = out if gates is None else gates.left(out)
             for hook, _ in self._of("last_node"):
-                self._attach(hook, out)
+                self._hook_node(hook, out)
             return out
         except Exception:
             for hook, options in self._of("forward"):
@@ -183,7 +183,7 @@ class Hooked:
                     hook(self, args, kwargs, None) if "with_kwargs" in options else hook(self, args, None)
             raise
 
-    def _attach(self, hook: Callable, out: Any) -> None:
+    def _hook_node(self, hook: Callable, out: Any) -> None:
         """Give the node of the first tensor of an output a hook of register_backward_hook."""
         values: list = []
         replaced(out, lambda v: values.append(v) or v)

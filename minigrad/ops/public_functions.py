@@ -17,6 +17,7 @@ from ..arrays import dtypes
 from ..core.tensor import Tensor
 from ..errors import error, raise_instead, warn
 from ..events import events, services
+from ..kernels.formula import compiled
 from .older_calls import reordered
 
 # by the id of a function's code object: that object, which must live on, and the operation's name
@@ -72,12 +73,6 @@ def raise_explained(cause: Exception, f: Callable, name: str, args: Sequence, kw
         raise_instead(services.problem(problem, cause=cause, f=f, name=name, args=args, kwargs=kwargs), cause)
     finally:
         del cause  # as in raise_instead
-
-
-@functools.cache
-def compiled(text: str) -> CodeType:
-    """Compile the source of a function; operations with the same parameters share the result."""
-    return compile(text, __file__, "exec")
 
 
 ABSENT = inspect.Parameter.empty  # an argument that was not given

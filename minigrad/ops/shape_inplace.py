@@ -122,7 +122,7 @@ def set_(self: Tensor, source: Tensor | None = None) -> Tensor:
         raise error(kind, "set_", f"expected a tensor of {self.dtype}, but got {got}", "write x.set_(y), or x.data = y")
     if current().grad and history(self) is not None:
         what = f"replaces the memory of a tensor that requires grad, of shape {tuple(self.shape)}: the graph does not know it"
-        raise error(RuntimeError, "set_", what, "write it inside `with torch.no_grad():`")
+        raise error(RuntimeError, "set_", what, "write it inside `with minigrad.no_grad():`")
     self.data = source
     return self
 

@@ -88,7 +88,6 @@ CASES = [
     ('torch.cat(T(3))', 'cat', "argument 'tensors' must be a list or tuple", 'pass a list: torch.cat([a, b])'),
     ('nn.Module()(T(3))', 'Module', 'Module [Module] is missing the required "forward"', 'def forward(self, input): ...'),
     ('nn.Linear(2, 3).wieght', 'Linear', "'Linear' object has no attribute 'wieght'", 'write .weight, or assign it in'),
-    ('nn.Linear(2, 3).save("x")', 'Linear', "no attribute 'save'", '.save(model.state_dict(), path)'),
     ("nn.Module().register_parameter('w', T(3))", 'Module', "cannot assign 'Tensor' object to", 'an nn.Parameter or None'),
     ("nn.Module().register_buffer('b', 3)", 'Module', "cannot assign 'int' object to buffer 'b'", 'pass a tensor or None'),
     ("nn.Module().add_module('m', 3)", 'Module', 'int is not a Module subclass', 'pass an instance of a class'),

@@ -2,8 +2,7 @@
 
 courses.toml lists the courses; nothing of them is in the repository. Fetch those that you want into FOLDER (git clone). Name
 courses, chapters or programs, as paths in FOLDER, to run only these. Each program that imports torch runs as `minigrad run`
-does, in a copy of its folder, on one thread, for at most `--seconds` of processor time. Notebooks run as scripts, without
-lines that begin with % or !. The results are kept in courses.json.
+does, in a copy of its folder, on one thread, for at most `--seconds` of processor time. The results are kept in courses.json.
 """
 
 import argparse
@@ -22,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-import jupytext
+from viz.source_text import cells_of
 
 LIST, KEPT = Path(__file__).with_name("courses.toml"), Path(__file__).with_name("courses.json")
 USES_TORCH = re.compile(r"^\s*(?:import|from) torch\b", re.MULTILINE)
@@ -63,9 +62,9 @@ def is_chosen(program: Path, only: list[str]) -> bool:
 
 
 def script(path: Path) -> str:
-    """Return the text of a program; of a notebook, its code with the magic lines as comments."""
+    """Return the text of a program; of a notebook, its code."""
     if path.suffix == ".ipynb":
-        return jupytext.writes(jupytext.read(path), "py:percent")
+        return "\n".join(cells_of(str(path), path.read_bytes()))
     return path.read_text(encoding="utf-8")
 
 
@@ -74,14 +73,11 @@ def outcome(path: Path, seconds: int, imports: Path | None = None) -> str:
     with tempfile.TemporaryDirectory() as place:
         here = Path(place, "course", "chapter", path.parent.name)  # programs write to ../../data
         shutil.copytree(path.parent, here, symlinks=True)
-        before = "notebook_" if path.suffix == ".ipynb" else ""  # pandas.ipynb imports pandas
-        program = here / f"{before}{path.stem.replace(' ', '_')}.py"
-        program.write_text(script(path), encoding="utf-8")
         variables = {**os.environ, **ONE_THREAD, "MPLBACKEND": "Agg", "MINIGRAD_DATA": "digits"}
         if imports is not None:
             variables["PYTHONPATH"] = os.pathsep.join([str(imports), *filter(None, [os.environ.get("PYTHONPATH")])])
         limit = lambda: resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-        words = [sys.executable, "-m", "viz.cli", "run", program.name]
+        words = [sys.executable, "-m", "viz.cli", "run", path.name]
         streams = {"capture_output": True, "stdin": subprocess.DEVNULL}
         try:
             done = subprocess.run(words, cwd=here, env=variables, preexec_fn=limit, timeout=10 * seconds, **streams)

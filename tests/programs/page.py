@@ -30,9 +30,9 @@ COURSES = """
 Which programs of public courses run, unchanged, as `minigrad run` runs them. A program counts if it ends, or still
 computes at the limit of time, on one thread; whether its numbers are PyTorch's is not compared here. The tables have
 the programs that were tried, which may be a part of a course. The digits of scikit-learn stand for MNIST
-(`MINIGRAD_DATA=digits`). Notebooks run as scripts. There is no network, no GPU, and of packages only those that need
-no PyTorch: a program that needs more is counted apart, by its error message. To make the table, fetch the courses
-that `tests/programs/courses.toml` names with git, and run `python -m tests.programs.courses FOLDER`.
+(`MINIGRAD_DATA=digits`). There is no network, no GPU, and of packages only those that need no PyTorch: a program that
+needs more is counted apart, by its error message. To make the table, fetch the courses that
+`tests/programs/courses.toml` names with git, and run `python -m tests.programs.courses FOLDER`.
 """
 
 

@@ -25,11 +25,11 @@ from ...core.frames import current
 from ...core.inplace import inplace
 from ...core.tensor import Tensor
 from ...kernels import formula
+from ...kernels.formula import compiled
 from ..node_names import ending
 from ..public_functions import (
     called,
     check_cast,
-    compiled,
     declared,
     named_code,
     raise_explained,
