@@ -82,11 +82,22 @@ def elementwise(ufunc: np.ufunc, inputs: tuple, out: Any) -> Any:
     if loop.result.kind == "b" and target.kind in "iu" and not all([fits(a, target) for a in inputs]):
         target = I8  # a comparison, which NumPy answers for any number
     operands = [a.astype(target, copy=False) if type(a) is DeviceArray else a for a in inputs]
-    if given is not None and not can_cast(loop.result, given.dtype):
-        raise TypeError(f"the result of {ufunc.__name__} is {loop.result}, which cannot be written into {given.dtype}")
+    if given is not None:
+        if not can_cast(loop.result, given.dtype):
+            raise TypeError(
+                f"the result of {ufunc.__name__} is {loop.result}, which cannot be written into {given.dtype}"
+            )
+        operands = [a.copy() if type(a) is DeviceArray and shifted(a, given) else a for a in operands]
     made = pointwise_cuda.apply(ufunc.__name__, loop.formula, loop.names, operands, target, loop.result, given)
     assert made is not None, ufunc
     return made
+
+
+def shifted(a: DeviceArray, out: DeviceArray) -> bool:
+    """Return True if writing an element of out could change an element of a that another thread has still to read."""
+    if a is out or not np.may_share_memory(a, out):
+        return False
+    return (a.address, a.shape, a.strides) != (out.address, out.shape, out.strides)
 
 
 @functools.cache

@@ -159,3 +159,20 @@ def test_anomaly_mode_looks_at_the_loss():
         pytest.raises(RuntimeError, match="log: produces NaN from inputs .*; 1 of 2 elements"),
     ):
         x.log().sum().backward()
+
+
+@pytest.mark.parametrize("write", [
+    lambda x: x[1:].add_(x[:-1]),
+    lambda x: x[:-1].mul_(x[1:]),
+    lambda x: x.t().sub_(x),
+    lambda x: torch.add(x[1:], x[:-1], out=x[1:]),
+    lambda x: x.add_(x[:, :1]),
+    lambda x: x.mul_(x),
+    lambda x: x[1:].div_(x.flip(0)[1:]),
+])  # fmt: skip
+def test_operands_in_the_written_memory_are_read_before_it_is_written(write):
+    x = torch.arange(1.0, 10).reshape(3, 3)
+    y = x.to("cuda")
+    write(x)
+    write(y)
+    assert y.tolist() == x.tolist()
