@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -88,6 +89,8 @@ def sum_down(g: Array, shape: tuple) -> Array:
     """Return g summed over the dimensions along which an array of `shape` was broadcast."""
     if g.shape == shape:
         return g
+    if g.size == math.prod(shape):
+        return g.reshape(shape)
     axes = broadcast_axes(g.shape, shape)
     out = (narrowed(np.add.reduce(g, axes, F4), g.dtype) if is_half(g) else add_up(g, axes, False)) if axes else g
     return out if out.shape == shape else np.reshape(out, shape)
