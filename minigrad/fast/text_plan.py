@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import linecache
+import os
 import re
 from typing import Any
 
@@ -111,3 +113,10 @@ def is_pointwise(cls: Any) -> bool:
 def is_reduction(cls: Any) -> bool:
     """Return True if its formulas are partials with respect to one of the reduced elements."""
     return issubclass(cls, Reduce)
+
+
+def execute(title: str, source: str, scope: dict) -> None:
+    """Execute generated source under a unique file name, so that tracebacks show its lines."""
+    file = os.path.join(os.path.dirname(__file__), f"<{title}>")
+    linecache.cache[file] = len(source), None, source.splitlines(True), file
+    exec(compile(source, file, "exec"), scope)
