@@ -6,6 +6,7 @@ Primitive.record and Primitive.backward define both, and run for everything unus
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..core.frames import OFF, Layer
@@ -14,21 +15,21 @@ from ..core.saved import save, unpack
 from ..core.tensor import Tensor
 from ..events import events, unheard
 from ..ops.base.families import times
-from ..ops.base.primitive import constant_of
+from ..ops.base.primitive import Primitive, constant_of
 from . import formula_text
 from .flat_nodes import PLAIN, as_saved, constant, numbers
-from .text_plan import Plan, execute, is_pointwise, is_reduction
+from .text_plan import GENERATED, Plan, definition_of, execute, is_pointwise, is_reduction
 
 RECORD = """\
-def record(layer, args, out, edges=None):
-    if layer is None or edges is None or len(args) != {n} or {other_results}:
-        return recorded(layer, args, out, edges)
+def record(self, layer, args, out, edges=None):
+    if self is not cls or layer is None or edges is None or len(args) != {n} or {other_results}:
+        return recorded(self, layer, args, out, edges)
     {args}, = args
     {edges}, = edges
     kind = {result}._np_dtype
     {number}
     if events.node_made is not unheard or current().observers or not ({usual}):
-        return recorded(layer, args, out, edges)
+        return recorded(self, layer, args, out, edges)
     node = new(LayerNode)
     node._layer, node._seq, node._hooks, node._freed = layer, next_number(), None, None
     {attached}
@@ -55,27 +56,34 @@ kept = None
         kept, {x} = ({x},), number({x}, kind)"""
 
 
-LOCALS = set("layer args out edges kind kept first node grads frame".split())
+recorded = Primitive.record.__func__  # type: ignore[attr-defined]
+LOCALS = set("self layer args out edges kind kept first node grads frame".split())
 
 
 def install(cls: Any, plan: Plan, scope: dict) -> None:
     """Let the operation generate its `record` and `backward` when a transform or a second derivative first needs them."""
     if plan.starred or LOCALS & set(plan.names):
         return
-    recorded, evaluated = cls.record, cls.backward
 
-    def record(layer: Layer | None, *args: Any) -> None:
-        if layer is not None:
-            generate(cls, plan, scope | {"recorded": recorded, "evaluated": evaluated})
-        (recorded if layer is None else cls.record)(layer, *args)
+    def record(self: Any, layer: Layer | None, *args: Any) -> None:
+        if self is not cls or layer is None:
+            return recorded(self, layer, *args)
+        generate(cls, plan, scope)
+        return cls.record(layer, *args)
 
     def backward(node: Node, *grads: Any) -> tuple:
-        generate(cls, plan, scope | {"recorded": recorded, "evaluated": evaluated})
+        generate(cls, plan, scope)
         return cls.backward(node, *grads)
 
-    cls.record = staticmethod(record)
-    if has_backward(plan):
+    put(cls, record, backward if has_backward(plan) else None)
+
+
+def put(cls: Any, record: Callable, backward: Callable | None) -> None:
+    """Give an operation these functions; its subclasses still have the definitions (text_plan.definition_of)."""
+    cls.record = classmethod(record)
+    if backward is not None:
         cls.backward = staticmethod(backward)
+        GENERATED.add(vars(cls)["backward"])
 
 
 def has_backward(plan: Plan) -> bool:
@@ -86,15 +94,14 @@ def has_backward(plan: Plan) -> bool:
 def generate(cls: Any, plan: Plan, scope: dict) -> None:
     """Generate both functions, and the class of the nodes under transforms."""
     node = type(cls.Flat.__name__, (cls.Flat,), {"__slots__": ("_layer",), "__module__": cls.__module__})
+    scope = scope | {"recorded": recorded, "evaluated": definition_of(cls, "backward").__func__}
     scope |= {"LayerNode": node, "FLAT": {cls.Flat, node}, "OFF": OFF, "elementwise": Layer.elementwise}
     scope |= {"events": events, "unheard": unheard, "save": save, "number": number, "unpacked": unpacked, "wide": wide}
     scope |= {"times": times, "constant_of": constant_of} | {"f" + k: f for k, f in plan.formulas.items()}
     source = write_record(plan) + (write_backward(plan) if has_backward(plan) else "")
     cls.dispatch_source += f"\n\n{source}"
     execute(f"layers of {cls.name}", source, scope)
-    cls.record = staticmethod(scope["record"])
-    if has_backward(plan):
-        cls.backward = staticmethod(scope["backward"])
+    put(cls, scope["record"], scope.get("backward"))
 
 
 def number(value: object, kind: Any) -> Tensor | None:

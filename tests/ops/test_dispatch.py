@@ -275,6 +275,21 @@ def test_nodes_under_transforms_are_flat_and_know_their_layer(program):
     minigrad.func.grad(f)(minigrad.rand(2, 2))
 
 
+def test_operations_that_extend_another_have_their_own_nodes_and_gradients_under_transforms():
+    names = []
+
+    def f(x):
+        views = x.reshape(4), x.unsqueeze(0), x.unsqueeze(0).squeeze(0), x.permute(1, 0), x.mT
+        for y in (*views, x @ x, minigrad.bmm(x[None], x[None])):
+            names.append(y.grad_fn.name())
+        return (x.reshape(4).unsqueeze(1).squeeze(1).reshape(2, 2).permute(1, 0).mT @ x).sum()
+
+    found = minigrad.func.grad(f)(minigrad.ones(2, 2))
+    extended = ["TransposeBackward0", "MmBackward0", "BmmBackward0"]
+    assert names == ["ViewBackward0", "UnsqueezeBackward0", "SqueezeBackward1", "PermuteBackward0", *extended]
+    assert found.tolist() == [[4.0, 4.0], [4.0, 4.0]]
+
+
 def test_a_write_to_a_value_saved_under_a_transform_is_detected():
     def f(x):
         y = x * 1
