@@ -40,11 +40,23 @@ BACKWARD = """
 
 def backward(node, *grads):
     frame = current()
-    if type(node) not in FLAT or node._freed is not None or frame is OFF or frame.observers or {unusual}:
+    if type(node) not in FLAT or node._freed is not None or frame is OFF or frame.observers{unusual}:
         return evaluated(node, *grads)
     {gs}, = grads
     {edges}, = {node_edges},
     {values}
+    {batched}
+    return {gradients}
+"""
+
+BATCHED = """\
+if type(frame.layer).elementwise is not elementwise:
+        of = lambda values, grads: gradients({edges}, *values, *grads)
+        return frame.layer.elementwise(frame, of, ({known}), grads)"""  # of the batch, one layer down
+
+GRADIENTS = """
+
+def gradients({edges}, {known}g):
     return {gradients},
 """
 
@@ -57,7 +69,7 @@ kept = None
 
 
 recorded = Primitive.record.__func__  # type: ignore[attr-defined]
-LOCALS = set("self layer args out edges kind kept first node grads frame".split())
+LOCALS = set("self layer args out edges kind kept node grads frame values gradients of".split())
 
 
 def install(cls: Any, plan: Plan, scope: dict) -> None:
@@ -181,19 +193,21 @@ def write_backward(plan: Plan) -> str:
     if reduction:
         shape = f"kept_shape(node.s{plan.names[0]}, dims)"
         values.append(f"if not node.keepdim and g._sizes:\n        g = g.reshape({shape})")
-    unusual = ["type(frame.layer).elementwise is not elementwise"] * pointwise
-    unusual += ["node._meta[0][1].itemsize == 2"] * (not pointwise)
-    return BACKWARD.format(
-        unusual=" or ".join(unusual),
+    edges, known = ", ".join(f"n{k}" for k in plan.operands), "".join(f"{k}, " for k in (*plan.read, *plan.plain))
+    gradients = ", ".join(
+        f"None if n{k} is None else {gradient(plan, k, pointwise, reduction)}" if k in plan.formulas else "None"
+        for k in plan.names
+    )
+    source = BACKWARD.format(
+        unusual="" if pointwise else " or node._meta[0][1].itemsize == 2",
         gs=", ".join(gs),
-        edges=", ".join(f"n{k}" for k in plan.operands),
+        edges=edges,
         node_edges=", ".join(f"node.n{k}" for k in plan.operands),
         values="\n    ".join(values) or "pass",
-        gradients=", ".join(
-            f"None if n{k} is None else {gradient(plan, k, pointwise, reduction)}" if k in plan.formulas else "None"
-            for k in plan.names
-        ),
+        batched=BATCHED.format(edges=edges, known=known) if pointwise else "pass",
+        gradients=f"gradients({edges}, {known}g)" if pointwise else f"{gradients},",
     ).replace("    pass\n", "")
+    return source + (GRADIENTS.format(edges=edges, known=known, gradients=gradients) if pointwise else "")
 
 
 def gradient(plan: Plan, k: str, pointwise: bool, reduction: bool) -> str:
