@@ -20,7 +20,7 @@ from ..core.saved import version
 from ..core.tensor import Box, Tensor
 from ..errors import MinigradError
 from ..events import events, services, unheard
-from .batching import are_aligned, batch_in_front, lift, without_gaps
+from .batching import batch_in_front, lift, without_gaps
 from .generated import generated_rule
 from .transform import Transform
 
@@ -65,16 +65,15 @@ class Batch(Transform):
 
     def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
         """Run the operation's vmap rule one layer down."""
-        values, dims = list(args), [None] * len(args)
-        for i, a in enumerate(args):
-            if type(a) is Box and a._layer is self:
-                values[i], dims[i] = a._value, a._extra
+        mine = [type(a) is Box and a._layer is self for a in args]
+        values = [a._value if own else a for a, own in zip(args, mine)]
+        dims = tuple([a._extra if own else None for a, own in zip(args, mine)])
         if cls.primitive:
             try:
-                if cls.elementwise and dims[0] == 0 and are_aligned(values, dims):
+                if cls.elementwise and {*dims} == {0} and len({a._spec for a in values}) == 1:  # aligned
                     return Box(self, without_gaps(apply_at(frame.parent, cls, tuple(values)), 0), 0)
                 with use(frame.parent):
-                    out, out_dims = cls.vmap(self.info(cls), tuple(dims), *values)
+                    out, out_dims = cls.vmap(self.info(cls), dims, *values)
                     many = type(out) is tuple
                     outs, dims = (out, out_dims) if many else ((out,), (out_dims,))
                     if not cls.view:
@@ -86,7 +85,7 @@ class Batch(Transform):
             return tuple(boxes) if many else boxes[0]
         rule, versions = self.rule(cls), [version(v) if isinstance(v, Tensor) else None for v in values]
         with use(frame.parent):
-            out, out_dims = checked_pair(cls, rule(self.info(cls), tuple(dims), *values))
+            out, out_dims = checked_pair(cls, rule(self.info(cls), dims, *values))
         written = [a for a, v, n in zip(args, values, versions) if n is not None and version(v) != n]
         for i, o in enumerate(out):
             services.notice("output is a structure", cls=cls, o=o, i=i, kind=lambda t: True)
@@ -122,10 +121,8 @@ class Batch(Transform):
 
     def info(self, cls: type[Function]) -> SimpleNamespace:
         """Return the information that a rule receives besides the arguments."""
-        info = self.infos.get(cls)
-        if info is None:
-            info = SimpleNamespace(batch_size=self.size, randomness=self.randomness, function=cls)
-            self.infos[cls] = info
+        if (info := self.infos.get(cls)) is None:
+            info = self.infos[cls] = SimpleNamespace(batch_size=self.size, randomness=self.randomness, function=cls)
         return info
 
     def rule(self, cls: type[Function]) -> Callable:

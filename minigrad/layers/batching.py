@@ -31,22 +31,6 @@ def lift(a: Any, dim: int | None, rank: int) -> Any:
     return a.reshape(sizes[:1] + (1,) * missing + sizes[1:]) if missing else a
 
 
-def are_aligned(values: list, dims: list) -> bool:
-    """Return True if operands of an elementwise operation of one dtype broadcast as they are, with the batch in front."""
-    dtypes, ranks, most = set(), set(), 0
-    for a, d in zip(values, dims):
-        if isinstance(a, Tensor):
-            sizes, dtype = a._spec
-            dtypes.add(dtype)
-            if d is None:
-                most = max(most, len(sizes))
-            elif d:
-                return False
-            else:
-                ranks.add(len(sizes))
-    return len(dtypes) == 1 == len(ranks) and most < ranks.pop()
-
-
 def without_gaps(t: Tensor, dim: int) -> Tensor:
     """Return a result, with batch dimension `dim`, laid out so that each example has the same views as it has alone.
 
