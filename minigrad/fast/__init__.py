@@ -8,13 +8,12 @@ on first use; `python -m minigrad.fast mul` prints it.  MINIGRAD_GENERIC=1 switc
 Measured gains decided each choice; the large ones are arrays instead of Tensors in a first-order backward, NumPy scalars
 instead of 0-d arrays there, flat nodes, and numbers kept as tensors.  text_plan.py decides which names an operation's source
 needs, pointwise_text.py and formula_text.py generate it, flat_nodes.py has the flat nodes and the functions that it calls.
-public_calls.py does the same for the public functions of views and joins, where most of the time of a call was spent.
+layer_text.py generates the nodes of transforms and gradients that are differentiated again, public_calls.py the public
+functions of views and joins, where most of the time of a call was spent.
 """
 
 from __future__ import annotations
 
-import linecache
-import os
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -41,7 +40,7 @@ from ..ops.base.nodes import ShapeOf
 from ..ops.base.primitive import as_tensor
 from ..ops.public_functions import named_code
 from ..ops.tensor_methods import OPERAND, not_implemented
-from . import formula_text, pointwise_text, public_calls
+from . import formula_text, layer_text, pointwise_text, public_calls
 from .flat_nodes import (
     PLAIN,
     UNREAD,
@@ -58,7 +57,7 @@ from .flat_nodes import (
     twin,
     zeros,
 )
-from .text_plan import Plan, is_pointwise
+from .text_plan import Plan, execute, is_pointwise
 from .writes import write_plain
 
 __all__ = ["PLAIN", "definition", "specialisable", "specialise", "generate_apply"]
@@ -120,15 +119,14 @@ def generate_apply(cls: Any, plan: Plan) -> Callable:
     cls.dispatch_source = writer(cls).write(plan, scope)
     fast, pull = load(cls, scope)
     cls.Flat.backward_on_arrays = pull
+    layer_text.install(cls, plan, scope)
     public_calls.install(cls, plan, scope)
     return fast
 
 
 def load(cls: Any, scope: dict) -> tuple:
-    """Compile the source under a unique file name, so that tracebacks show its lines."""
-    file = os.path.join(os.path.dirname(__file__), f"<dispatch of {cls.name}>")
-    linecache.cache[file] = (len(cls.dispatch_source), None, cls.dispatch_source.splitlines(True), file)
-    exec(compile(cls.dispatch_source, file, "exec"), scope)
+    """Execute the source, for an operator once more: it then ends in NotImplemented for operands of other types."""
+    execute(f"dispatch of {cls.name}", cls.dispatch_source, scope)
     fast, pull = scope["apply"], scope.get("pull")
     scope["other"] = lambda *args: definition(cls, *args)
     functions = [fast]
@@ -137,7 +135,7 @@ def load(cls: Any, scope: dict) -> tuple:
             scope,
             other=lambda x, y: definition(cls, x, y) if isinstance(y, OPERAND) else not_implemented(cls.name, x, y),
         )
-        exec(compile(cls.dispatch_source, file, "exec"), scope)
+        execute(f"dispatch of {cls.name}", cls.dispatch_source, scope)
         setattr(Tensor, cls.operator, scope["apply"])
         functions.append(scope["apply"])
     if is_pointwise(cls):

@@ -12,7 +12,7 @@ from ..arrays.kinds import KINDS
 from ..arrays.kinds import zeros as zeros_like
 from ..arrays.memory import sum_down
 from ..core.backward import fit_array, to_array
-from ..core.saved import Freed, Saved, Version, version
+from ..core.saved import Freed, Saved, Version, unpack, version
 from ..core.tensor import Tensor, wrap
 from ..errors import error
 from ..events import services
@@ -111,6 +111,8 @@ def tensor(s: Any, node: Any, index: int | None) -> Tensor:
     if s is None:
         raise services.problem("an earlier backward has freed the saved tensors", node=node)
     s = as_saved(s, index)
+    if node._layer is not None:
+        return unpack(s, node)
     if version(s.tensor) != s.version:
         raise services.problem("a saved tensor was modified in place", node=node, saved=s)
     return s.tensor

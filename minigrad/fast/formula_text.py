@@ -13,7 +13,7 @@ from ..kernels import fallback, formula
 from ..ops.base.layouts import row_major
 from ..ops.base.primitive import Primitive
 from .pointwise_text import VALUE
-from .text_plan import Plan, is_reduction
+from .text_plan import Plan, definition_of, is_reduction
 
 APPLY = """\
 def {name}({args}):
@@ -84,6 +84,8 @@ def pull(node, g, free):
 
 IS_BOOL = "(keepdim is False or keepdim is True)"
 
+BACKWARD = vars(Primitive)["backward"]
+
 LOCALS = (
     "layout frame result out node memory next_number save history wrap array tensor sent spread g s impl other new fresh free "
     "previous found"
@@ -94,7 +96,7 @@ TENSOR = "s if type(s := node.{k}) in PLAIN and (s._ver is None or not s._ver.n)
 
 def specialisable(cls: Any) -> bool:
     """Return True for operations of a first tensor that differ from their family only in their declaration."""
-    own = cls.keep.__func__ is Primitive.keep.__func__ and cls.backward is Primitive.backward
+    own = cls.keep.__func__ is Primitive.keep.__func__ and definition_of(cls, "backward") is BACKWARD
     clear = not set(cls.names) & (set(LOCALS) | set(dir(Node)))
     known = 0 in cls.formulas or cls.variadic in cls.formulas or not cls.differentiable and bool(cls.names)
     return own and clear and known and (cls.variadic is None or cls.differentiable)

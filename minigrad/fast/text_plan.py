@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import linecache
+import os
 import re
 from typing import Any
 
@@ -111,3 +113,19 @@ def is_pointwise(cls: Any) -> bool:
 def is_reduction(cls: Any) -> bool:
     """Return True if its formulas are partials with respect to one of the reduced elements."""
     return issubclass(cls, Reduce)
+
+
+GENERATED: set = set()  # attributes of operations that the fast path has put there
+
+
+def definition_of(cls: Any, name: str) -> Any:
+    """Return a static method of an operation as it was declared, by the class or a base."""
+    found = (vars(k)[name] for k in cls.__mro__ if name in vars(k))
+    return next(f for f in found if f not in GENERATED)
+
+
+def execute(title: str, source: str, scope: dict) -> None:
+    """Execute generated source under a unique file name, so that tracebacks show its lines."""
+    file = os.path.join(os.path.dirname(__file__), f"<{title}>")
+    linecache.cache[file] = len(source), None, source.splitlines(True), file
+    exec(compile(source, file, "exec"), scope)

@@ -21,6 +21,7 @@ COMPARED = {ast.Eq: "=", ast.NotEq: r"\ne", ast.Lt: "<", ast.LtE: r"\le", ast.Gt
 BITWISE = {ast.BitAnd: r"\land", ast.BitOr: r"\lor", ast.BitXor: r"\oplus", ast.LShift: r"\ll", ast.RShift: r"\gg"}
 OVER = {"sum": r"\sum", "prod": r"\prod", "amax": r"\max", "amin": r"\min", "max": r"\max", "min": r"\min"}
 STATISTICS = ("mean", "var", "std")  # their other settings are left out, like those of a sum
+NUMBER = re.compile(r"_?(\d+|\[\d+\])$|_$")  # at the end of a name
 PLAIN_DIGITS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 LN2, LN10 = 0.6931471805599453, 2.302585092994046
 
@@ -42,7 +43,7 @@ def symbol(name: str) -> str:
         if name.startswith(words):
             return rf"\{accent}{{{symbol(name.removeprefix(words))}}}"
     name = name.translate(PLAIN_DIGITS)
-    stem = re.sub(r"_?(\d*|\[\d+\])$", "", name)
+    stem = NUMBER.sub("", name)
     digits = name[len(stem) :].strip("_[]")
     set_stem = stem if len(stem) == 1 else rf"\mathrm{{{stem}}}".replace("_", r"\_")
     return f"{set_stem}_{{{digits}}}" if digits else set_stem

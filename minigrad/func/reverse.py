@@ -133,7 +133,7 @@ def both(who: str, func: Callable, argnums: int | tuple, has_aux: bool) -> Calla
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> tuple:
-        nums = normalize(who, argnums, len(args), kwargs)
+        nums = (0,) if argnums == 0 and args else normalize(who, argnums, len(args), kwargs)
         flat, spec = flatten(tuple([args[n] for n in nums]))
         if not all([isinstance(a, Tensor) and a._np_dtype in FLOATS for a in flat]):
             for n in nums:
@@ -217,7 +217,7 @@ def call(func: Callable, args: tuple, kwargs: dict, chosen: dict) -> Any:
     layer = current().layer
     own = lambda a: layer.adopt(a) if isinstance(a, Tensor) else a
     full = [chosen[n] if n in chosen else tree_map(own, a) for n, a in enumerate(args)]
-    return func(*full, **tree_map(own, kwargs))
+    return func(*full, **(tree_map(own, kwargs) if kwargs else kwargs))
 
 
 def unwrap(parts: tuple, argnums: Any) -> Any:

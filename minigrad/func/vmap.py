@@ -105,7 +105,7 @@ def dims_like(flat: list, spec: Any, in_dims: Any, args: tuple, func: Callable) 
             "pass at least one tensor by position; keyword arguments are not mapped",
         )
     try:
-        dims = broadcast_prefix(in_dims, args)
+        dims = broadcast_prefix(in_dims, args, len(flat))
     except ValueError:
         raise error(
             ValueError,
@@ -142,10 +142,10 @@ def checked_dim(i: int, n: int, a: Any, d: Any, func: Callable) -> int:
     return d % a.ndim
 
 
-def broadcast_prefix(prefix: Any, tree: Any) -> list:
-    """Return the leaves of a prefix of a tree, each repeated for the leaves below it."""
+def broadcast_prefix(prefix: Any, tree: Any, n: int) -> list:
+    """Return the leaves of a prefix of a tree with n leaves, each repeated for the leaves below it."""
     if prefix is None or isinstance(prefix, int):
-        return [prefix] * len(flatten(tree)[0])
+        return [prefix] * n
     return optree.broadcast_prefix(prefix, tree, none_is_leaf=True)
 
 
@@ -175,6 +175,8 @@ def out_places(out_dims: Any, result: Any, spec: Any, func: Callable) -> list:
     """Return the batch dimension of each leaf of the result."""
     if isinstance(out_dims, tuple) and len(out_dims) == 1 and spec.is_leaf():
         (out_dims,) = out_dims
+    if type(out_dims) is int:
+        return [out_dims] * spec.num_leaves
     if any(d is not None and not isinstance(d, int) for d in flatten(out_dims)[0]):
         raise error(
             ValueError,
@@ -184,7 +186,7 @@ def out_places(out_dims: Any, result: Any, spec: Any, func: Callable) -> list:
             "pass out_dims=0",
         )
     try:
-        return broadcast_prefix(out_dims, result)
+        return broadcast_prefix(out_dims, result, spec.num_leaves)
     except ValueError:
         outputs = (
             "one output"

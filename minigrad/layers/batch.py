@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.frames import Frame, push, use
+from ..core.frames import Frame, apply_at, push, use
 from ..core.function import Function
 from ..core.inplace import inplace_at
 from ..core.saved import version
@@ -70,6 +70,8 @@ class Batch(Transform):
         dims = tuple([a._extra if own else None for a, own in zip(args, mine)])
         if cls.primitive:
             try:
+                if cls.elementwise and {*dims} == {0} and len({a._spec for a in values}) == 1:  # aligned
+                    return Box(self, without_gaps(apply_at(frame.parent, cls, tuple(values)), 0), 0)
                 with use(frame.parent):
                     out, out_dims = cls.vmap(self.info(cls), dims, *values)
                     many = type(out) is tuple
@@ -119,10 +121,8 @@ class Batch(Transform):
 
     def info(self, cls: type[Function]) -> SimpleNamespace:
         """Return the information that a rule receives besides the arguments."""
-        info = self.infos.get(cls)
-        if info is None:
-            info = SimpleNamespace(batch_size=self.size, randomness=self.randomness, function=cls)
-            self.infos[cls] = info
+        if (info := self.infos.get(cls)) is None:
+            info = self.infos[cls] = SimpleNamespace(batch_size=self.size, randomness=self.randomness, function=cls)
         return info
 
     def rule(self, cls: type[Function]) -> Callable:

@@ -56,15 +56,15 @@ class Jvp(Transform):
 
     def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
         """Run the operation and its jvp one layer down."""
-        values = tuple([a._value if type(a) is Box and a._layer is self else a for a in args])
         if not cls.primitive:
             self.separate(cls)
+        values = tuple([a._value if type(a) is Box and a._layer is self else a for a in args])
         low = apply_at(frame.parent, cls, values)
-        lows = as_tuple(low)
+        lows = low if type(low) is tuple else as_tuple(low)
         results, outs = [None] * len(lows), lows
         with use(frame.parent):
-            tangents = [self.tangent(a) if type(a) is Box else None for a in args]
-            if any([t is not None for t in tangents]):
+            tangents = [self.tangent(a) if type(a) is Box and a._layer is self else None for a in args]
+            if tangents.count(None) < len(tangents):
                 results = cls.tangents(values, tangents, lows, self.context(cls, values, tangents, low))
             if cls.primitive:
                 make = partial(Box, self) if cls.view else self.dual

@@ -83,7 +83,8 @@ def called(f: Callable, name: str, out: bool = False) -> Callable:
 
     It is generated with the real parameters, which cost less than `*args, **kwargs`.
     """
-    signature, unusual = inspect.signature(f), unusual_call(f, name, out)
+    signature = inspect.signature(f)
+    unusual = unusual_call(f, signature, name, out)
     of_kind: dict = {p.kind: {} for p in signature.parameters.values()}
     for p in signature.parameters.values():
         of_kind[p.kind][p.name] = p.default
@@ -134,12 +135,12 @@ def call_text(plain: dict, rest: str, words: dict, lenient: bool) -> str:
     return "\n".join(lines)
 
 
-def unusual_call(f: Callable, name: str, out: bool) -> Callable | None:
+def unusual_call(f: Callable, signature: inspect.Signature, name: str, out: bool) -> Callable | None:
     """Return a call of f by what it does not take itself: other spellings, the name of `*rest`, and `out=`; None without these.
 
     It takes the arguments of the function of `call_text`, where a default means that an argument was not given.
     """
-    parameters = inspect.signature(f).parameters
+    parameters = signature.parameters
     other = {SPELLINGS[p]: p for p in parameters if p in SPELLINGS and SPELLINGS[p] not in parameters}
     rest = next((p.name for p in parameters.values() if p.kind is REST and p.name != "args"), None)
     before = list(parameters)[: list(parameters).index(rest)] if rest else []

@@ -60,6 +60,7 @@ class Numbers:
         # by run of the engine and value: the gradient that arrived there, and the operations that it came from
         self.arrived = {(run, value): g for group in groups for run, value, g in group.upstreams}
         self.came_from: dict[tuple, set] = {}
+        self.flows: dict[OpEntry, list] = {}
         for group in groups:
             for flow in group.edges:
                 self.came_from.setdefault((flow.run, flow.value), set()).add(group)
@@ -313,12 +314,15 @@ def ends(group: OpEntry, used: dict, constants: Collection[int] = ()) -> tuple[l
 
 def flows_of(g: OpEntry, number: Numbers) -> list[Flow]:
     """Return the gradient flows along an operation's edges: one per edge, or one per value if it consists of several steps."""
+    if (known := number.flows.get(g)) is not None:
+        return known
     merged: dict[tuple, Flow] = {}
     for flow in [f for f in g.edges if f.upstream is not None]:
         end = (flow.run, flow.value) if len(g.same_layer(flow.event)) > 1 else (flow.run, flow.value, flow.position)
         before = merged.get(end)
         merged[end] = flow if before is None else before._replace(gives=number.rec.plus(before.gives, flow.gives))
-    return [number.whole(flow) if len(end) == 2 else flow for end, flow in merged.items()]
+    number.flows[g] = [number.whole(flow) if len(end) == 2 else flow for end, flow in merged.items()]
+    return number.flows[g]
 
 
 def shown(event: Event) -> list:

@@ -21,6 +21,7 @@ LONGEST = 48  # characters of a path in formulas
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 # a number of more digits than people write, in no string
 COMPUTED = re.compile(r"(?<![\w.'\"])(?=[\d.]{10})\d+\.\d+(?:e[+-]?\d+)?(?![\w.'\"])")
+INDEX = re.compile(r"(\[[^]]+\])*$")
 WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 GRAD, TANGENT = "grad of ", "tangent of "  # begin the shown names of gradients and tangents
 
@@ -210,7 +211,7 @@ def tangent(name: str, taken: Collection[str] = ()) -> str:
     >>> tangent("x"), tangent("x", {"x_t"}), tangent("net[0].weight"), tangent("h[2]"), tangent('params["w"]')
     ('x_t', 'x_tangent', 'net[0].weight_t', 'h_t[2]', 'params_t["w"]')
     """
-    stem = re.sub(r"(\[[^]]+\])*$", "", name)
+    stem = INDEX.sub("", name) if name.endswith("]") else name
     index = name[len(stem) :]
     endings = [f"{stem}_t{index}", f"{stem}_tangent{index}"]
     return next((one for one in endings if one not in taken), endings[-1])

@@ -49,6 +49,7 @@ class Wording:
     def __init__(self, rec: Record, number: Numbers, named: Labels):
         self.rec, self.number, self.named = rec, number, named
         self.kinds: dict[int, tuple] = {}
+        self.symbols: dict[int, str] = {}
 
     def label(self, ref: int) -> str:
         """Return the label of a value in formulas."""
@@ -60,7 +61,9 @@ class Wording:
 
     def symbol(self, ref: int) -> str:
         """Return the symbol of a value in LaTeX."""
-        return symbol(self.named.values[self.number.new[ref]].shown)
+        if (found := self.symbols.get(ref)) is None:
+            found = self.symbols[ref] = symbol(self.named.values[self.number.new[ref]].shown)
+        return found
 
     def kind(self, ref: int) -> tuple:
         """Return the properties of a value that formulas depend on: shape, dtype, tame numbers or not; a constant's bytes."""

@@ -106,3 +106,26 @@ def test_refusals(transform):
         transform(lambda x: x, 1)(torch.ones(2))
     with pytest.raises(ValueError, match="chunk_size"):
         jacrev(torch.sin, chunk_size=0)
+
+
+def test_the_jacobian_of_a_single_number_is_one_pull_back_which_may_read_values():
+    class Cube(torch.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x**3
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+
+        @staticmethod
+        def backward(ctx, g):
+            return 3 * g * ctx.saved_tensors[0] ** 2 if g.sum().item() else None
+
+    x, y = torch.tensor([1.0, 2.0]), torch.tensor([3.0])
+    by_x, by_y = jacrev(lambda x, y: Cube.apply(x).sum() * 2, argnums=(0, 1))(x, y)
+    assert by_x.tolist() == [6.0, 24.0] and by_y.tolist() == [0.0]
+    kept, aux = jacrev(lambda x: ((x * x).sum().reshape(1, 1), x), has_aux=True)(x)
+    assert kept.tolist() == [[[2.0, 4.0]]] and aux is not None
+    with pytest.raises(RuntimeError, match="no single value|item"):
+        jacrev(Cube.apply)(x)

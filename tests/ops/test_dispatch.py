@@ -204,7 +204,7 @@ def test_an_operation_of_any_number_of_tensors_is_shown_for_two():
     assert done.returncode == 0 and "def cat(dim, starts, xs0, xs1):" in done.stdout
 
 
-@pytest.mark.parametrize("program", [
+PROGRAMS = [
     lambda x: x.sum(), lambda x: x.sum(0, True), lambda x: x.mean(1), lambda x: x.t() @ x, lambda x: x[0].expand(2, 3),
     lambda x: x.reshape(3, 2)[1:], lambda x: minigrad.nn.functional.linear(x, x, x[:, 0]), lambda x: x.amax(0),
     lambda x: F.cross_entropy(x, minigrad.tensor([2, 0])), lambda x: F.cross_entropy(x, minigrad.tensor([2, -100])),
@@ -216,7 +216,10 @@ def test_an_operation_of_any_number_of_tensors_is_shown_for_two():
     lambda x: x.index_put((minigrad.tensor([1, 1]),), x * 2), lambda x: x.index_put((minigrad.tensor([1, 1]),), x * 2, True),
     lambda x: x @ x[0], lambda x: x[0] @ x.t(), lambda x: x[0] @ x[1], lambda x: x.expand(4, 2, 3) @ x.t(),
     lambda x: x @ x.t().expand(4, 3, 2), lambda x: x.expand(4, 2, 3) @ x[0], lambda x: x[0] @ x.t().expand(4, 3, 2),
-])  # fmt: skip
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
 def test_other_operations_equal_their_definitions(program, monkeypatch):
     x = minigrad.randn(2, 3, dtype=minigrad.float64, requires_grad=True)
     fast = program(x)
@@ -227,6 +230,82 @@ def test_other_operations_equal_their_definitions(program, monkeypatch):
     assert not isinstance(fast.grad_fn, FullNode) and isinstance(slow.grad_fn, FullNode)
     np.testing.assert_allclose(fast.detach().numpy(), slow.detach().numpy(), rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(given.numpy(), expected.numpy(), rtol=1e-12, atol=1e-13)
+
+
+MORE = [lambda x: x * 2 + x / 3, lambda x: 2 / (x * x + 1), lambda x: x.relu() ** 3, lambda x: x.abs().pow(x), F.gelu]
+
+
+@pytest.mark.parametrize("program", PROGRAMS + MORE)
+@pytest.mark.parametrize("transform", [minigrad.func.grad, minigrad.func.hessian])
+def test_second_derivatives_by_transforms_equal_the_definitions(program, transform):
+    x = minigrad.randn(2, 3, dtype=minigrad.float64)
+    slope = minigrad.func.grad(lambda x: (program(x).sin() * program(x)).sum())
+    second = transform(lambda x: (slope(x) * slope(x)).sum())
+    given = second(x)
+    with minigrad.autograd.detect_anomaly():  # where nothing is written out
+        expected = second(x)
+    np.testing.assert_allclose(given.numpy(), expected.numpy(), rtol=1e-10, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", some(WRITTEN, 3))
+def test_the_second_derivative_equals_the_definition(name):
+    cls, found = TABLE[name].cls, []
+    for apply in (cls.apply, lambda *xs: dispatch.definition(cls, *xs)):
+        xs = operands(name)[: len(cls.names) - cls.n_settings]
+        if not (out := apply(*xs, *[0.5] * cls.n_settings)).requires_grad:
+            return
+        options = {"allow_unused": True, "materialize_grads": True}
+        first = minigrad.autograd.grad(out.sum(), xs, create_graph=True, **options)
+        tracked = [g * g for g in first if g.requires_grad]
+        found.append(minigrad.autograd.grad(sum(tracked).sum(), xs, **options) if tracked else ())
+    for a, b in zip(*found, strict=True):
+        assert np.allclose(a.numpy(), b.numpy(), rtol=1e-12, atol=1e-12, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    "program", [lambda x: x * 2, lambda x: 3 - x, lambda x: x.sum(), lambda x: x @ x, minigrad.relu]
+)
+def test_nodes_under_transforms_are_flat_and_know_their_layer(program):
+    def f(x):
+        node = program(x).grad_fn
+        assert not isinstance(node, FullNode) and node._layer is x._layer
+        assert {edge for edge in node._edges if edge is not None} == {x._edge}
+        return (x * x).sum()
+
+    minigrad.func.grad(f)(minigrad.rand(2, 2))
+
+
+def test_operations_that_extend_another_have_their_own_nodes_and_gradients_under_transforms():
+    names = []
+
+    def f(x):
+        views = x.reshape(4), x.unsqueeze(0), x.unsqueeze(0).squeeze(0), x.permute(1, 0), x.mT
+        for y in (*views, x @ x, minigrad.bmm(x[None], x[None])):
+            names.append(y.grad_fn.name())
+        return (x.reshape(4).unsqueeze(1).squeeze(1).reshape(2, 2).permute(1, 0).mT @ x).sum()
+
+    found = minigrad.func.grad(f)(minigrad.ones(2, 2))
+    extended = ["TransposeBackward0", "MmBackward0", "BmmBackward0"]
+    assert names == ["ViewBackward0", "UnsqueezeBackward0", "SqueezeBackward1", "PermuteBackward0", *extended]
+    assert found.tolist() == [[4.0, 4.0], [4.0, 4.0]]
+
+
+def test_a_write_to_a_value_saved_under_a_transform_is_detected():
+    def f(x):
+        y = x * 1
+        z = y * y
+        y.add_(1)
+        return z.sum()
+
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        minigrad.func.grad(f)(minigrad.ones(2))
+
+
+def test_a_pull_back_that_frees_saved_tensors_runs_once():
+    _, pull = minigrad.func.vjp(lambda x: x * x, minigrad.ones(2))
+    pull(minigrad.ones(2), retain_graph=False)
+    with pytest.raises(RuntimeError, match="a second time"):
+        pull(minigrad.ones(2))
 
 
 def test_operations_of_indices_and_of_several_results_are_written_out():

@@ -92,7 +92,7 @@ def op(
         key = name or f.__name__
         named_code(f.__code__, key)
         explained = hasattr(f, "__wrapped__")  # by the decorator that made it
-        function = f if explained and unusual_call(f, key, out) is None else called(f, key, out)
+        function = f if explained and unusual_call(f, inspect.signature(f), key, out) is None else called(f, key, out)
         function = rename_code(ending(function, node), key) if node else function
         return enter(key, function, samples, aliases, out=out, **settings)
 
@@ -207,6 +207,7 @@ def may_save(a: object) -> bool:
 
 def in_place(name: str, entry: Entry) -> Callable:
     """Return the method `name_`: the same operation, with the result written into self."""
+    shown = inspect.signature(entry.function)
     if entry.choose is not None:
 
         def method(self: Tensor, *args: object, **kwargs: object) -> Tensor:
@@ -224,17 +225,16 @@ def in_place(name: str, entry: Entry) -> Callable:
             check_cast(name + "_", result, self)
             return self.copy_(result)
     else:
-        signature, n = inspect.signature(entry.function), len(entry.cls.names)
+        n = len(entry.cls.names)
 
         def method(self: Tensor, *args: object, **kwargs: object) -> Tensor:
             if kwargs or len(args) != n - 1:
-                bound = signature.bind(self, *args, **kwargs)
+                bound = shown.bind(self, *args, **kwargs)
                 bound.apply_defaults()
                 args = tuple(bound.arguments.values())[1:n]
             return inplace(entry.cls, self, *args)
 
     method.__doc__ = f"In-place form of {name}."
-    shown = inspect.signature(entry.function)
     return declared(rename_code(method, name + "_"), entry.function, in_place_signature(shown))
 
 
