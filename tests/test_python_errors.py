@@ -28,6 +28,14 @@ def gradient_before_backward():
     w.grad.zero_()
 
 
+def dimension_twice():
+    return torch.ones(2, 2).sum(0, dim=1)
+
+
+def dimension_twice_in_a_function():
+    return torch.softmax(torch.ones(2, 2), 0, dim=1)
+
+
 def gradient_of_a_layer():
     layer = torch.nn.Linear(2, 1)
     return layer.weight.grad.norm()
@@ -127,6 +135,8 @@ def context_as_a_dict():
 
 
 EXPLAINED = {
+    dimension_twice: "sum gets dim twice, by its position and as dim=. To fix: write sum(input, dim=None, keepdim=False",
+    dimension_twice_in_a_function: "softmax gets dim twice",
     gradient_before_backward: "w.grad is None until a backward pass has reached w",
     gradient_of_a_layer: "layer.weight.grad is None until",
     method_without_call: "loss is the function mean, which was not called. To fix: write the parentheses, mean()",

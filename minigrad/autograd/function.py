@@ -37,6 +37,7 @@ __all__ = [
     "BackwardCFunction",
     "Function",
     "FunctionCtx",
+    "InplaceFunction",
     "NestedIOFunction",
     "once_differentiable",
     "traceable",
@@ -45,6 +46,10 @@ __all__ = [
 Ctx.saved_variables = property(lambda ctx: ctx.saved_tensors, doc="The old name of saved_tensors.")  # type: ignore
 FunctionCtx = Ctx
 BackwardCFunction = Ctx
+
+
+class InplaceFunction(Function):
+    """A Function under a name from PyTorch's first versions; new code derives from Function."""
 
 
 def once_differentiable(fn: Callable) -> Callable:

@@ -2,13 +2,16 @@
 
 Programs print types, and tell layers from their own modules by `type(layer).__module__.startswith("torch.nn")`. So
 `name_classes` sets `__module__`, and `restore_classes` undoes it. minigrad itself asks `places.home` for the defining module.
+Python's `inspect` finds a class's source by its module, so `inspect.getfile` asks for the defining one, too.
 """
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 from ..places import HOMES
 
@@ -57,8 +60,17 @@ RULES = {
 }
 
 
+GETFILE = inspect.getfile
+
+
+def file_of(object: Any) -> str:
+    """Return the file that defines an object, as inspect.getfile does."""
+    return GETFILE(sys.modules[HOMES[object]] if isinstance(object, type) and object in HOMES else object)
+
+
 def name_classes() -> None:
     """Let the public classes of all loaded modules name PyTorch's modules."""
+    inspect.getfile = file_of
     for part, rule in RULES.items():
         for cls in classes(part):
             own = cls.__module__
@@ -77,6 +89,7 @@ def classes(part: str) -> Iterator[type]:
 
 def restore_classes() -> None:
     """Let all classes name the modules that define them."""
+    inspect.getfile = GETFILE
     for cls, module in HOMES.items():
         cls.__module__ = module
     HOMES.clear()

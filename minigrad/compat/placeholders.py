@@ -210,7 +210,7 @@ TABLE: dict[str, dict[str, Any]] = {
     # names with an underscore, or that are old, which programs find in one module each
     "of_torch": {"_assert": expect_asserted, "_check": expect},
     "of_autograd": {"_is_checkpoint_valid": always(True), "set_multithreading_enabled": lambda mode: nullcontext()},
-    "of_cuda": ON_GPU,
+    "of_cuda": {**ON_GPU, "_initialized": False},  # programs then leave the random state of a GPU alone
     "of_init": {"_calculate_fan_in_and_fan_out": nn.init.fans},
     "of_schedules": {"_LRScheduler": LRScheduler},
     "of_testing": {"assert_allclose": assert_allclose},

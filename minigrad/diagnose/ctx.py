@@ -136,6 +136,11 @@ def no_attribute(ctx: Any, name: str, place: Place) -> Exception:
         what = f"the ctx has no attribute {name!r}: it is no dict"
         fix = f"keep values as attributes: write ctx.{n} = {n} in forward, and read ctx.{n} in backward"
         return error(AttributeError, type(ctx).__name__, what, fix, place)
+    deleted = attribute_at(ctx._fn.backward, ("DELETE_ATTR",), name)
+    if deleted is not None and re.search(rf"\bdel\b.*\b{name}\b", deleted.code):
+        what = f"the ctx has no attribute {name!r} any more: backward deletes it, so it runs only once"
+        fix = f"keep ctx.{name}, or run backward once, without retain_graph=True"
+        return error(AttributeError, type(ctx).__name__, what, fix, place, noted("deleted", deleted))
     near = difflib.get_close_matches(name, [*PROTOCOL, *ctx.__dict__], 1, 0.8)
     return error(
         AttributeError,

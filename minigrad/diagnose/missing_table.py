@@ -322,11 +322,6 @@ TABLE = tuple(
             "utils.checkpoint.set_checkpoint_early_stop utils.checkpoint.set_checkpoint_debug_enabled",
         ),
         (
-            "Functions with a flag for in-place use",
-            "derive from autograd.Function, and call ctx.mark_dirty",
-            "autograd.function.InplaceFunction",
-        ),
-        (
             "timers of statements",
             "use Python's timeit, or %timeit in a notebook, and end work on a GPU with torch.cuda.synchronize()",
             "utils.benchmark",

@@ -16,7 +16,9 @@ from typing import Any
 from ..core.context import Ctx
 from ..core.tensor import Tensor
 from ..errors import full_traceback
+from ..ops.base.registry import TABLE
 from ..places import chain, expression_at, is_library_frame, users_part
+from .arguments import usage
 from .report import searches
 
 PLAIN = (float, int, bool)
@@ -26,6 +28,7 @@ OPERANDS = re.compile(
     r"|not supported between instances of '(\w+)' and '(\w+)'|can only concatenate (\w+) \(not "
     r"|'(\w+)' object is not subscriptable|must be .*, not '(\w+)'"
 )
+REPEATED = re.compile(r"(\w+)\(\) got multiple values for argument '(\w+)'")
 METHODS = "function", "method", "builtin_function_or_method"
 RESULTS = "autograd.grad, func.jvp, func.vjp, x.max(dim) and x.sort() return several results"
 
@@ -44,8 +47,20 @@ def explanation(e: BaseException) -> str:
     *_, last = chain(e.__traceback__)
     if is_library_frame(last.tb_frame):  # the user's line did not fail itself: its values need not be the cause
         return ""
+    if words := repeated_argument(str(e)):
+        return words
     parts = list(operands(last, str(e)))
     return next((words for rule in RULES for part in parts if (words := rule(str(e), *part))), "")
+
+
+def repeated_argument(message: str) -> str:
+    """Explain `x.sum(0, dim=1)`."""
+    found = REPEATED.search(message)
+    if found is None or found[1] not in TABLE:
+        return ""
+    name, parameter = found.groups()
+    write = usage(TABLE[name].function, name)
+    return f"{name} gets {parameter} twice, by its position and as {parameter}=. To fix: {write}, each argument once"
 
 
 # expression -> the parts whose types can be the fault

@@ -7,8 +7,9 @@ from typing import Any
 from ..core.tensor import Tensor
 from ..errors import error
 from ..ops import elementary
-from ..ops.create import full
+from ..ops.create import empty
 from ..ops.nn import activation, dropout, softmax
+from .init import constant_
 from .module import Module
 from .parameter import Parameter
 from .settings import Functional
@@ -350,7 +351,12 @@ class PReLU(Module):
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None):
         super().__init__()
         self.num_parameters, self.init = num_parameters, init
-        self.weight = Parameter(full((num_parameters,), init, dtype=dtype, device=device))
+        self.weight = Parameter(empty(num_parameters, dtype=dtype, device=device))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Set the weight to `init`."""
+        constant_(self.weight, self.init)
 
     def forward(self, input: Tensor) -> Tensor:
         return activation.prelu(input, self.weight)

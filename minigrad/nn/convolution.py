@@ -76,7 +76,13 @@ class Convolution(Module):
         init.reset_(self.weight, self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Convolve the input; a padding mode other than zeros pads it first."""
+        return self._conv_forward(input, self.weight, self.bias)
+
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """Convolve the input; a padding mode other than zeros pads it first.
+
+        Subclasses of users call it with a changed weight: quantized, masked, or normalized.
+        """
         padding: Any = self.padding
         if self.padding_mode != "zeros":
             if padding == "same":
@@ -85,7 +91,7 @@ class Convolution(Module):
                 totals = [0] * self.ndim if padding == "valid" else [2 * p for p in padding]
             sides = [n for t in reversed(totals) for n in (t // 2, t - t // 2)]
             input, padding = pad(input, sides, mode=self.padding_mode), 0
-        return type(self).function(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+        return type(self).function(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
     def extra_repr(self) -> str:
         zeros, ones = as_ntuple(0, self.ndim), as_ntuple(1, self.ndim)
@@ -154,10 +160,29 @@ class TransposedConvolution(Convolution):
         )
         self.output_padding = as_ntuple(output_padding, self.ndim)
 
-    def forward(self, input: Tensor) -> Tensor:
+    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
+        """Convolve the input.  `output_size`, the spatial sizes or a whole shape, chooses among those that stride allows."""
+        extra = self.output_padding if output_size is None else self._output_padding(input, output_size)
         return type(self).function(
-            input, self.weight, self.bias, self.stride, self.padding, self.output_padding, self.groups, self.dilation
+            input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
         )
+
+    def _output_padding(self, input: Tensor, output_size: Any) -> tuple:
+        """Return the padding that gives the output these sizes.  Raises ValueError for sizes that no padding gives."""
+        who, n, wanted = type(self).__name__, self.ndim, tuple(output_size)
+        if len(wanted) not in (n, input.ndim):
+            what = (
+                f"output_size has {len(wanted)} numbers, but the output has {n} spatial sizes and {input.ndim} in all"
+            )
+            raise error(ValueError, who, what, f"pass the last {n} sizes: output_size=x.shape[-{n}:]")
+        sizes = zip(input.shape[-n:], self.stride, self.padding, self.kernel_size, self.dilation)
+        least = [(size - 1) * s - 2 * p + d * (k - 1) + 1 for size, s, p, k, d in sizes]
+        extra = tuple(size - low for size, low in zip(wanted[-n:], least))
+        if any(not 0 <= e < s for e, s in zip(extra, self.stride)):
+            most = [low + s - 1 for low, s in zip(least, self.stride)]
+            what = f"an input of shape {tuple(input.shape)} gives sizes from {least} to {most}, not {list(wanted[-n:])}"
+            raise error(ValueError, who, what, "pass an output_size in this range: often the shape before the pooling")
+        return extra
 
 
 class ConvTranspose1d(TransposedConvolution):

@@ -70,9 +70,9 @@ class MultiheadAttention(Module):
         self.out_proj = Linear(embed_dim, embed_dim, bias, device, dtype)
         for name in ("bias_k", "bias_v"):
             self.register_parameter(name, new(1, 1, embed_dim) if add_bias_kv else None)
-        self.reset_parameters()
+        self._reset_parameters()
 
-    def reset_parameters(self) -> None:
+    def _reset_parameters(self) -> None:
         """Draw Xavier-uniform weights for the input projections; set biases to zero."""
         for w in (self.in_proj_weight, self.q_proj_weight, self.k_proj_weight, self.v_proj_weight):
             if w is not None:

@@ -9,6 +9,7 @@ from ..errors import error
 from ..ops.create import ones, zeros
 from ..ops.from_data import tensor
 from ..ops.nn import normalize
+from . import init
 from .module import Module
 from .parameter import Parameter
 from .settings import Functional, as_ntuple
@@ -21,7 +22,25 @@ SHAPES = {
 }
 
 
-class LayerNorm(Module):
+class Affine(Module):
+    """Base class of the normalizations: a weight that begins with ones, and a bias that begins with zeros."""
+
+    def add_affine(self, shape: tuple, dtype: Any, device: Any, **wanted: bool) -> None:
+        """Register the parameters by name; those whose value is False are None."""
+        for name, present in wanted.items():
+            start = ones if name == "weight" else zeros
+            self.register_parameter(name, Parameter(start(*shape, dtype=dtype, device=device)) if present else None)
+
+    def reset_parameters(self) -> None:
+        """Set the weight to ones and the bias to zeros, and reset the running statistics of a norm that has them."""
+        if isinstance(self, ChannelNorm):
+            self.reset_running_stats()
+        for name, start in (("weight", init.ones_), ("bias", init.zeros_)):
+            if (p := self._parameters.get(name)) is not None:
+                start(p)
+
+
+class LayerNorm(Affine):
     """Mean 0 and variance 1 over the last dimensions, then an affine map.
 
     >>> import minigrad
@@ -42,8 +61,8 @@ class LayerNorm(Module):
         super().__init__()
         self.normalized_shape = as_ntuple(normalized_shape, 1)
         self.eps, self.elementwise_affine = eps, elementwise_affine
-        with_affine(
-            self, self.normalized_shape, dtype, device, weight=elementwise_affine, bias=elementwise_affine and bias
+        self.add_affine(
+            self.normalized_shape, dtype, device, weight=elementwise_affine, bias=elementwise_affine and bias
         )
 
     def forward(self, input: Tensor) -> Tensor:
@@ -54,7 +73,7 @@ class LayerNorm(Module):
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={affine}, bias={bias}"
 
 
-class RMSNorm(Module):
+class RMSNorm(Affine):
     """The input divided by its root mean square over the last dimensions, times a weight.
 
     >>> import minigrad
@@ -73,7 +92,7 @@ class RMSNorm(Module):
         super().__init__()
         self.normalized_shape = as_ntuple(normalized_shape, 1)
         self.eps, self.elementwise_affine = eps, elementwise_affine
-        with_affine(self, self.normalized_shape, dtype, device, weight=elementwise_affine)
+        self.add_affine(self.normalized_shape, dtype, device, weight=elementwise_affine)
 
     def forward(self, input: Tensor) -> Tensor:
         return normalize.rms_norm(input, self.normalized_shape, self.weight, self.eps)
@@ -82,7 +101,7 @@ class RMSNorm(Module):
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
 
 
-class GroupNorm(Module):
+class GroupNorm(Affine):
     """Mean 0 and variance 1 over each group of channels, then an affine map per channel.
 
     >>> import minigrad
@@ -110,7 +129,7 @@ class GroupNorm(Module):
                 "choose num_groups as a divisor of num_channels",
             )
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
-        with_affine(self, (num_channels,), dtype, device, weight=affine, bias=affine and bias)
+        self.add_affine((num_channels,), dtype, device, weight=affine, bias=affine and bias)
 
     def forward(self, input: Tensor) -> Tensor:
         return normalize.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
@@ -120,7 +139,7 @@ class GroupNorm(Module):
         return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={bias}"
 
 
-class ChannelNorm(Module):
+class ChannelNorm(Affine):
     """Base class of the batch and instance norms: settings, parameters, running statistics."""
 
     ranks: tuple = ()
@@ -142,7 +161,7 @@ class ChannelNorm(Module):
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
-        with_affine(self, (num_features,), dtype, device, weight=affine, bias=affine and bias)
+        self.add_affine((num_features,), dtype, device, weight=affine, bias=affine and bias)
         for name, make in (("running_mean", zeros), ("running_var", ones)):
             start = make(num_features, dtype=dtype, device=device) if track_running_stats else None
             self.register_buffer(name, start)
@@ -306,10 +325,3 @@ class LocalResponseNorm(Functional, function=normalize.local_response_norm):
 
     def extra_repr(self) -> str:
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
-
-
-def with_affine(module: Module, shape: tuple, dtype: Any, device: Any, **wanted: bool) -> None:
-    """Give a normalization its weight of ones and its bias of zeros, or None where the setting is False."""
-    for name, present in wanted.items():
-        start = ones if name == "weight" else zeros
-        module.register_parameter(name, Parameter(start(*shape, dtype=dtype, device=device)) if present else None)

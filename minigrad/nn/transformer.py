@@ -236,6 +236,10 @@ class Transformer(Module):
             TransformerDecoderLayer(*settings, **place), num_decoder_layers, norm()
         )
         self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
+        self._reset_parameters()
+
+    def _reset_parameters(self) -> None:
+        """Draw Xavier-uniform values for all matrices."""
         for p in self.parameters():
             if p.ndim > 1:
                 init.xavier_uniform_(p)

@@ -140,7 +140,7 @@ def type_of(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
         return to(self, found[0], device=CUDA if ".cuda." in dtype else CPU)
     if isinstance(dtype, TensorType):
         return to(self, dtype.dtype, device=CUDA if dtype.is_cuda else CPU)
-    return to(self, dtype)
+    return to(self, dtypes.get_default_dtype() if dtype is Tensor else dtype)
 
 
 def new(self: Tensor, *data: Any, device: Any = None) -> Tensor:

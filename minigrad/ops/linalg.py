@@ -187,7 +187,8 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
     return out if left else out.mT
 
 
-@op("T(3, 2), S(3, 3)", "T(2, 3, 1), S(3, 3), False", "T(3, 2), S(2, 3, 3), True, True, True", node="TriangularSolve")
+@op("T(3, 2), S(3, 3)", "T(2, 3, 1), S(3, 3), False", "T(3, 2), S(2, 3, 3), True, True, True", out=True,
+    node="TriangularSolve")  # fmt: skip
 def triangular_solve(
     input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> TriangularSolution:

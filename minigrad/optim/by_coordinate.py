@@ -44,6 +44,9 @@ class Adagrad(StatefulOptimizer):
         fused: bool | None = None,
     ):
         super().__init__(params, settings(locals()))
+        for group in self.param_groups:  # in PyTorch, too, the state exists before the first step
+            for p in group["params"]:
+                self.begin(p, self.state[p], group)
 
     def descend(self, p: Tensor, grad: Tensor, t: Any, group: dict, *, sum: Tensor) -> None:
         rate = group["lr"] / (1 + (t - 1) * group["lr_decay"])

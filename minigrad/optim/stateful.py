@@ -22,8 +22,7 @@ class StatefulOptimizer(Optimizer):
 
     def update(self, p: Tensor, grad: Tensor, state: dict, group: dict) -> None:
         if not state:
-            state["step"] = zeros((), device="cpu")
-            state.update({name: first for name, make in self.begins.items() if (first := make(p, group)) is not None})
+            self.begin(p, state, group)
         t = count(state["step"])
         group = {**group, "lr": number(group["lr"])}
         if (decay := group.get("weight_decay")) and group.get("decoupled_weight_decay"):
@@ -31,6 +30,11 @@ class StatefulOptimizer(Optimizer):
         elif decay:
             grad = grad.add(p, alpha=decay)
         self.descend(p, grad, t, group, **{name: state[name] for name in self.begins if name in state})
+
+    def begin(self, p: Tensor, state: dict, group: dict) -> None:
+        """Fill the state of a parameter as it is before the first step."""
+        state["step"] = zeros((), device="cpu")
+        state.update({name: first for name, make in self.begins.items() if (first := make(p, group)) is not None})
 
     def descend(self, *args: Any, **kwargs: Any) -> None:
         """Take the t-th step of one parameter, in place: descend(p, grad, t, group, **tensors of its state)."""

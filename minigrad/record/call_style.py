@@ -37,9 +37,14 @@ def as_operator(name: str) -> bool:
 def given_as_written(given: dict, known: dict[str, Parameter]) -> tuple[list, dict]:
     """Return the positional and the keyword arguments: those without a default first, then those that differ from it."""
     args, keywords = [], {}
+    limits = [k for k in ("low", "high") if k in given and k in known]
+    while limits and equals_default(given[limits[-1]], known[limits[-1]].default):
+        limits.pop()
     for name, a in given.items():
         parameter = known.get(name)
-        if name == "**":
+        if name in limits:  # PyTorch calls them `from` and `to`, and `from` cannot be written as a keyword
+            args.append(a)
+        elif name == "**":
             keywords |= {k: v for k, v in a.items() if v is not None}
         elif name == "*" or (parameter is not None and parameter.kind is Parameter.VAR_POSITIONAL):
             args += a

@@ -1,6 +1,7 @@
 """While programs import minigrad as `torch`, classes name PyTorch's modules; minigrad itself still knows its own."""
 
 import importlib
+import inspect
 import pickle
 
 import pytest
@@ -83,3 +84,23 @@ def test_the_kernels_of_an_optimizer_still_run(torch):
 
     assert is_library(torch.optim.SGD)
     assert is_library(torch.nn.Linear)
+
+
+def test_the_source_of_a_class_can_be_read(torch):
+    for cls in (torch.nn.Linear, torch.Tensor, torch.optim.SGD):
+        assert inspect.getsource(cls).startswith(f"class {cls.__name__}(")
+        assert "minigrad" in inspect.getfile(cls)
+    assert inspect.getsource(Net).startswith("class Net")
+    with pytest.raises(TypeError, match="built-in"):
+        inspect.getfile(int)
+
+
+def test_inspect_is_restored():
+    before = inspect.getfile
+    with minigrad.as_torch():
+        assert inspect.getfile is not before
+    assert inspect.getfile is before
+
+
+class Net(minigrad.nn.Module):
+    """A user's module."""

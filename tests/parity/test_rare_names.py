@@ -1,5 +1,6 @@
 """Rare names of PyTorch, which older programs and libraries use, beside the originals."""
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -355,3 +356,110 @@ def test_a_failed_check_says_its_message():
             pass
         with pytest.raises(AttributeError, match=r"(?s)sparse tensors.*index_add"):
             ours.sparse.FloatTensor(ours.tensor([[0], [0]]), ours.ones(1)).coalesce()
+
+
+# ---------------------------------------------------------------------- modules
+def changed(lib, layer):
+    """Return a layer whose parameters and buffers were written to, after reset_parameters."""
+    with lib.no_grad():
+        for t in (*layer.parameters(), *layer.buffers()):
+            t.add_(2)
+    layer.reset_parameters()
+    return layer
+
+
+RESET = """BatchNorm1d(3) | BatchNorm2d(3, affine=False) | BatchNorm3d(2, track_running_stats=False) | LayerNorm(3)
+LayerNorm((2, 3), bias=False) | LayerNorm(3, elementwise_affine=False) | GroupNorm(1, 3) | RMSNorm(3) | PReLU(2, init=0.1)
+InstanceNorm1d(3) | InstanceNorm2d(3, affine=True, track_running_stats=True)"""
+
+
+@pytest.mark.parametrize("made", RESET.replace("\n", " | ").split(" | "))
+def test_reset_parameters_of_a_layer_without_random_numbers(made):
+    states = [changed(lib, eval(f"lib.nn.{made}", {"lib": lib})).state_dict() for lib in BOTH]
+    assert [{k: t.tolist() for k, t in state.items()} for state in states][1:] == [
+        {k: t.tolist() for k, t in states[0].items()}
+    ]
+
+
+@pytest.mark.parametrize("name", ["MultiheadAttention", "Transformer", "TransformerEncoderLayer", "LazyBatchNorm1d"])
+def test_a_loop_over_layers_finds_reset_parameters_where_torch_has_it(name):
+    found = [
+        [n for n in ("reset_parameters", "_reset_parameters") if hasattr(getattr(lib.nn, name), n)] for lib in BOTH
+    ]
+    assert found[1] == found[0]
+
+
+def test_a_subclass_convolves_with_a_weight_of_its_choice():
+    seen = []
+    for lib in BOTH:
+
+        class Standardized(lib.nn.Conv2d):
+            def forward(self, x):
+                w = self.weight - self.weight.mean((1, 2, 3), keepdim=True)
+                return self._conv_forward(x, w, self.bias)
+
+        layer = Standardized(2, 3, 3, padding=1, padding_mode="reflect")
+        layer.load_state_dict({"weight": lib.arange(54.0).reshape(3, 2, 3, 3) / 7, "bias": lib.tensor([1.0, 2.0, 3.0])})
+        seen.append(layer(lib.arange(32.0).reshape(1, 2, 4, 4) % 5))
+    np.testing.assert_allclose(seen[1].detach().numpy(), seen[0].detach().numpy(), rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("size", [(9, 8), (10, 9), (2, 3, 9, 9), (11, 9), (8, 9), (9,), (3, 9, 9), (1, 2, 3, 9, 9)])
+def test_the_output_size_of_a_transposed_convolution(size):
+    seen = []
+    for lib in BOTH:
+        layer = lib.nn.ConvTranspose2d(2, 3, (3, 4), stride=2, padding=(1, 2))
+        x = lib.ones(2, 2, 5, 5)
+        seen.append(described(lambda x=x, layer=layer: tuple(layer(x, output_size=size).shape)))
+    assert seen[1] == seen[0]
+
+
+def test_adagrad_has_its_state_before_the_first_step():
+    states = []
+    for lib in BOTH:
+        w = lib.nn.Parameter(lib.ones(2))
+        optimizer = lib.optim.Adagrad([w], initial_accumulator_value=0.5)
+        states.append({k: t.tolist() for k, t in optimizer.state[w].items()})
+    assert states[1] == states[0] == {"step": 0.0, "sum": [0.5, 0.5]}
+
+
+# ---------------------------------------------------------------------- Functions and types
+def test_an_inplace_function_is_a_function():
+    seen = []
+    for lib in BOTH:
+
+        class Binarize(lib.autograd.function.InplaceFunction):
+            def forward(ctx, x, inplace=False):
+                ctx.inplace = inplace
+                return x.sign()
+
+            def backward(ctx, g):
+                return g * (not ctx.inplace), None
+
+        x = lib.tensor([2.0, -3.0], requires_grad=True)
+        Binarize.apply(x).sum().backward()
+        seen.append(plain(x.grad))
+        assert issubclass(Binarize, lib.autograd.Function)
+    assert seen[1] == seen[0]
+
+
+@pytest.mark.parametrize("default", ["float32", "float64"])
+def test_the_type_tensor_converts_to_the_default_dtype(default):
+    seen = []
+    for lib in BOTH:
+        before = lib.get_default_dtype()
+        lib.set_default_dtype(getattr(lib, default))
+        try:
+            seen.append(str((lib.tensor([1.0, -2.0]) < 0).type(lib.Tensor).dtype).rpartition(".")[2])
+        finally:
+            lib.set_default_dtype(before)
+    assert seen == [default, default]
+
+
+def test_triangular_solve_writes_into_out():
+    seen = []
+    for lib in BOTH:
+        out = lib.empty(0), lib.empty(0)
+        lib.triangular_solve(lib.tensor([[4.0], [2.0]]), lib.tensor([[2.0, 1.0], [0.0, 2.0]]), out=out)
+        seen.append(plain(out))
+    assert seen[1] == seen[0]

@@ -379,3 +379,22 @@ def test_the_histogram_equals_numpys(dtype):
         made = summary(a)
         assert made["histogram"] == {"edges": edges.tolist(), "counts": counts.tolist()}
         assert (made["mean"], made["std"]) == (wide.mean(), wide.std())
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "uniform_(-1, 1)",
+        "uniform_(-1)",
+        "uniform_()",
+        "uniform_(0, 2)",
+        "random_(0, 5)",
+        "random_(7)",
+        "normal_(std=2)",
+    ],
+)
+def test_limits_of_random_numbers_are_written_by_position(call):
+    """PyTorch calls them `from` and `to`; `from` is no keyword that Python can write."""
+    x = minigrad.empty(3)
+    document = minigrad.record(lambda: eval(f"x.{call}", {"x": x})).to_dict()
+    assert forward(document)[-1]["call"].endswith(f".{call}")

@@ -98,6 +98,69 @@ def test_a_word_in_the_docstring_says_that_a_backward_is_not_the_derivative(word
     assert row.status == "not defined" and f'its docstring says "{word}"' in row.message
 
 
+class Commented(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return torch.sign(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g  # the gradient goes straight through
+
+
+class Short(Commented):
+    @staticmethod
+    def backward(ctx, g):
+        # STE
+        return g.clone()
+
+
+@pytest.mark.parametrize(("made", "word"), [(Commented, "straight through"), (Short, "STE")])
+def test_a_comment_says_it_too(made, word):
+    row = check(made, X)["gradients"]
+    assert row.status == "not defined" and f'a comment in it says "{word}"' in row.message
+
+
+def test_text_in_quotes_is_no_comment():
+    class Text(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return torch.sign(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g + 0 * len("# a surrogate")  # a test, and no step
+
+    assert check(Text, X)["gradients"].status == "fails"
+
+
+class Once(torch.autograd.Function):
+    """Frees its output, like a reversible network."""
+
+    @staticmethod
+    def forward(ctx, x):
+        y = 2 * x
+        ctx.y = y.detach()
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        y = ctx.y
+        del ctx.y
+        return 2 * g + 0 * y
+
+
+def test_a_backward_that_deletes_what_it_reads_runs_once():
+    result = check(Once, X)
+    twice = result["backward twice"]
+    assert "no attribute 'y' any more: backward deletes it, so it runs only once" in twice.message
+    assert "keep ctx.y, or run backward once" in twice.remedy
+
+
+def test_a_detached_output_on_ctx_does_not_hold_the_ctx():
+    assert "ctx.y holds an output: the graph" in check(Once, X)["tensors on ctx"].message
+
+
 def test_a_surrogate_whose_backward_is_the_derivative_holds():
     assert check(function(lambda x: x * x, lambda x, g: 2 * x * g), X, surrogate=True)["gradients"].status == "holds"
 

@@ -60,7 +60,7 @@ def check(
         Rows to skip, separated by commas: --skip "gradients,func.grad".
     surrogate
         backward is deliberately not the derivative (a surrogate slope, straight-through, gradient reversal): check the other
-        rows. The same holds if one of these words is in the Function's docstring.
+        rows. The same holds if one of these words is in a docstring or comment of the Function.
     output
         File for a picture of a wrong derivative; the suffix selects the format, as for render. Default: text.
     as_torch

@@ -20,15 +20,16 @@ from ...arrays.dtypes import FLOATS
 from ...core.function import as_tuple
 from ...record.constants import brief
 from .library import Library
+from .source_lines import comments
 
 EPS = 1e-6  # the step of central differences in float64
 SINGLE = 1e-3  # and if an output is float32 for float64 inputs: EPS would be lost in its rounding
 RTOL, ATOL = 1e-3, 1e-5  # for comparisons with finite differences, as in gradcheck
 DELIBERATE = re.compile(
     r"surrogate|straight[- ]through|pseudo[- ](?:derivative|gradient)|gradient reversal|revers\w+ (?:\w+ )?gradients?"
-    r"|perturb\w+|not the (?:true |exact )?(?:derivative|gradient)|clip\w* (?:\w+ )?gradients?|gradient clipping",
+    r"|(?-i:\bSTE\b)|perturb\w+|not the (?:true |exact )?(?:derivative|gradient)|clip\w* (?:\w+ )?gradients?|gradient clipping",
     re.IGNORECASE,
-)  # in the docstring of a Function whose backward is not its derivative
+)  # in a docstring or comment of a Function whose backward is not its derivative
 MOST = 12  # differences are taken for at most this many elements of a tensor, spread evenly
 
 
@@ -45,7 +46,7 @@ class Case:
         self, library: Library, function: Any, args: Sequence, wanted: Iterable[int] | None = None, surrogate: str = ""
     ):
         self.library, self.function, self.args = library, function, tuple(args)
-        self.surrogate = surrogate or said_in_docstrings(library, function)  # why backward need not be the derivative
+        self.surrogate = surrogate or said_in_words(library, function)  # why backward need not be the derivative
         self.arrays = {i: a.array for i, a in enumerate(self.args) if isinstance(a, Data)}  # of the tensors, by place
         floats = [i for i, a in self.arrays.items() if a.dtype in FLOATS]
         self.wanted = floats if wanted is None else [i for i in floats if i in wanted]
@@ -239,22 +240,27 @@ class Case:
         return "\n".join([*lines, f"{self.name}.apply({', '.join(words)})"])
 
 
-def said_in_docstrings(library: Library, function: Any) -> str:
-    """Return the word in the docstrings of a Function that says that backward is deliberately not the derivative, or "".
+def said_in_words(library: Library, function: Any) -> str:
+    """Return the word in a Function's docstrings or comments that says that backward is not the derivative, or "".
 
     >>> import minigrad
     >>> class Step(minigrad.autograd.Function):
     ...     "A step whose backward is a straight-through estimator."
-    >>> said_in_docstrings(Library(minigrad), Step)
+    >>> said_in_words(Library(minigrad), Step)
     'its docstring says "straight-through"'
     """
     own = [
         c for c in function.__mro__ if issubclass(c, library.Function) and c.__module__ != library.Function.__module__
     ]
     methods = [getattr(vars(c).get(name), "__func__", None) for c in own for name in ("forward", "backward", "vjp")]
-    texts = " ".join([one.__doc__ or "" for one in (*own, *methods)])
-    found = DELIBERATE.search(" ".join(texts.split()))
-    return f'its docstring says "{found[0]}"' if found else ""
+    words = {
+        "its docstring": [one.__doc__ or "" for one in (*own, *methods)],
+        "a comment in it": [comment for c in own for comment in comments(c)],
+    }
+    for where, texts in words.items():
+        if found := DELIBERATE.search(" ".join(" ".join(texts).split())):
+            return f'{where} says "{found[0]}"'
+    return ""
 
 
 def is_literal(value: Any) -> bool:

@@ -22,7 +22,7 @@ ONCE = """@staticmethod
 def backward(ctx, ...):
 # or: in backward, use only tensor operations, on those ctx.saved_tensors that are inputs or outputs"""
 MEANT = """# if backward is deliberately not the derivative: write "surrogate", "straight-through" or "gradient reversal"
-# in the docstring, or pass --surrogate, or check(..., surrogate=True); the other rows are checked all the same"""
+# in a docstring or comment, or pass --surrogate, or check(..., surrogate=True); the other rows are checked all the same"""
 LINEAR = f"return grad_output * ...  # linear in the incoming gradient\n{MEANT}"
 FLAT = f"{MEANT}\n# otherwise compute forward with a smooth function, whose derivative is not 0"
 Column = dict[tuple, tuple[float, float]]  # element -> the slopes on the right and on the left

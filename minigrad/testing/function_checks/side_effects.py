@@ -41,7 +41,7 @@ def role(case: Case, value: Any, args: tuple, outs: tuple) -> str:
     if not isinstance(value, library.Tensor):
         return "tensors"
     if any(library.overlap(value, o) for o in library.tensors_in(outs)):
-        return "an output, which in turn holds ctx"
+        return "an output, which in turn holds ctx" if value.requires_grad else "an output"
     if any(t is value or library.overlap(value, t) for t in library.tensors_in(args)):
         return "an input"
     return "a tensor"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import inspect
+import io
 import os
 import re
 import textwrap
+import tokenize
 import traceback
 from typing import Any
 
@@ -29,6 +31,15 @@ def place_of(function: Any, method: str, pattern: str = "") -> Place | None:
         return None
     matching = [k for k, line in enumerate(lines) if pattern and re.search(pattern, line)]
     return Place(file, start + (matching[0] if matching else last_return("".join(lines))))
+
+
+def comments(cls: type) -> list[str]:
+    """Return the comments in a class; none if its source is not available."""
+    try:
+        source = io.StringIO(textwrap.dedent(inspect.getsource(cls)))
+        return [token.string for token in tokenize.generate_tokens(source.readline) if token.type == tokenize.COMMENT]
+    except (OSError, TypeError, SyntaxError, tokenize.TokenError):
+        return []
 
 
 def last_return(source: str) -> int:
