@@ -32,9 +32,7 @@ class Affine(Module):
             self.register_parameter(name, Parameter(start(*shape, dtype=dtype, device=device)) if present else None)
 
     def reset_parameters(self) -> None:
-        """Set the weight to ones and the bias to zeros, and reset the running statistics of a norm that has them."""
-        if isinstance(self, ChannelNorm):
-            self.reset_running_stats()
+        """Set the weight to ones and the bias to zeros."""
         for name, start in (("weight", init.ones_), ("bias", init.zeros_)):
             if (p := self._parameters.get(name)) is not None:
                 start(p)
@@ -173,6 +171,11 @@ class ChannelNorm(Affine):
             self.running_mean.zero_()
             self.running_var.fill_(1)
             self.num_batches_tracked.zero_()
+
+    def reset_parameters(self) -> None:
+        """Set the weight to ones and the bias to zeros, and reset the running statistics."""
+        self.reset_running_stats()
+        super().reset_parameters()
 
     def _check_input_dim(self, input: Tensor) -> None:
         """Raise ValueError unless the input has a supported number of dimensions."""
