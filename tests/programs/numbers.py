@@ -34,7 +34,7 @@ SAME, NONE = "same", "prints none"
 
 
 def run(library: str, program: str, dtype: str) -> None:
-    """Run a program as `minigrad run` does, with a default dtype, and print its numbers."""
+    """Run a program as `minigrad run` does, with a default dtype, and print its numbers; the process has to end then."""
     random.seed(0)
     np.random.seed(0)
     with {"minigrad": in_minigrad, "torch": in_torch}[library]():
@@ -43,6 +43,8 @@ def run(library: str, program: str, dtype: str) -> None:
         import torch
 
         torch.set_default_dtype(getattr(torch, dtype))
+        if dtype == "float64":
+            torch.FloatTensor = torch.DoubleTensor
         torch.manual_seed(0)
         count = itertools.count(1)
         torch.Tensor.backward = told(torch.Tensor.backward, count)
