@@ -206,7 +206,7 @@ def commit(folder: Path) -> str:
 if __name__ == "__main__":
     from . import page
 
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("only", nargs="*", help="paths of courses, chapters or programs; default: all that are there")
     parser.add_argument("--seconds", type=int, default=30, help="of processor time for each program")

@@ -34,8 +34,8 @@ only those that need no PyTorch: a program that needs more is counted apart, by 
 
 "Same numbers" counts those that compute PyTorch's numbers, of those that were run in PyTorch, too, with the same random
 numbers. Compared are the losses of the first {limit} calls of backward, all that is printed, and then the weights and
-tensors of the program, up to a relative difference of {apart:g}. Some programs enlarge rounding beyond it in these few steps;
-they count if the numbers are the same in float64.
+tensors of the program, as far as both get within the limit of time, up to a relative difference of {apart:g}. Some programs
+enlarge rounding beyond it in these few steps; they count if the numbers are the same in float64.
 
 To make the table, fetch the courses that `tests/programs/courses.toml` names with git, and run
 `python -m tests.programs.courses FOLDER --compare`.
