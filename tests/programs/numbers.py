@@ -29,7 +29,7 @@ from . import NUMBER, in_minigrad, in_torch
 LIMIT = 8
 APART = 1e-3  # the relative difference that rounding may make in so many steps
 SMALL = 1e-4  # differences of smaller numbers are relative to this
-NOISE = re.compile(r"0x[0-9a-f]+|<[^<>]*>|[\w./-]*/tmp\S*")  # addresses, objects and places
+NOISE = re.compile(r"0x[0-9a-f]+|\b\d{14,}\b|<[^<>]*>|[\w./-]*/tmp\S*")  # addresses, objects and places
 SAME, NONE = "same", "prints none"
 
 
