@@ -116,7 +116,7 @@ def set_default_tensor_type(t: Any) -> None:
 
 
 class Coordinates:
-    """The indices and values of a sparse tensor, which can become dense, and nothing else.
+    """The indices and values of a sparse tensor, which can move to another device or dtype and become dense.
 
     >>> import minigrad
     >>> x = Coordinates(minigrad.tensor([[0, 1], [1, 0]]), minigrad.tensor([2.0, 3.0]), (2, 2))
@@ -131,11 +131,17 @@ class Coordinates:
 
     def to_dense(self) -> Tensor:
         """Return a tensor with these values; those of one position are added.  Gradients flow to the values."""
-        return self._values.new_zeros(self.shape).index_put(self._indices.unbind(), self._values, accumulate=True)
+        at = self._indices.to(self._values.device).unbind()
+        return self._values.new_zeros(self.shape).index_put(at, self._values, accumulate=True)
 
-    def __getattr__(self, name: str) -> NoReturn:
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # Python itself asks for these
             raise AttributeError(name)
+        if name in ("dtype", "device", "requires_grad"):
+            return getattr(self._values, name)
+        if name in ("to", "cpu", "cuda", "float", "double"):
+            move = getattr(self._values, name)
+            return lambda *args, **keywords: Coordinates(self._indices, move(*args, **keywords), self.shape)
         what, fix = replacement("torch.sparse_csr_tensor")
         raise error(AttributeError, name, what, f"call to_dense() first, or {fix}")
 
@@ -143,7 +149,7 @@ class Coordinates:
 def sparse_coo_tensor(
     indices: Any, values: Any, size: Any = None, *, dtype: Any = None, device: Any = None
 ) -> Coordinates:
-    """Return a sparse tensor, of which to_dense() is the one use.
+    """Return a sparse tensor; its one use is to become dense.
 
     >>> sparse_coo_tensor([[0, 1], [1, 0]], [2.0, 3.0]).to_dense()
     tensor([[0., 2.],

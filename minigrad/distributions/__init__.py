@@ -6,7 +6,7 @@ distribution.py has the base class, continuous.py shows the scheme of one kind o
 from ..diagnose.missing_names import explained as _explained
 from . import constraints, kl, transforms
 from .compound import Independent, MixtureSameFamily, TransformedDistribution
-from .continuous import Beta, Exponential, Gamma, Laplace, Normal, Uniform
+from .continuous import Beta, Exponential, Gamma, Gumbel, Laplace, Normal, Uniform
 from .discrete import (
     Bernoulli,
     Categorical,

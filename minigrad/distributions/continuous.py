@@ -11,6 +11,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..core.tensor import Tensor
 from ..ops.compare import where
 from ..ops.elementary import digamma, erfc, lgamma, log1p, xlogy
@@ -21,6 +23,7 @@ from .constraints import greater_than, interval, nonnegative, positive, real, un
 from .distribution import HALF_LOG_2PI, Parametric, formula
 
 ROOT2 = math.sqrt(2)
+EULER = float(np.euler_gamma)
 NOISE: dict[str, Callable] = {  # (NumPy generator, shape) -> numbers in double precision
     "uniform": lambda rng, size: rng.random(size),
     "exponential": lambda rng, size: rng.standard_exponential(size),
@@ -114,6 +117,30 @@ class Laplace(LocationScale):
         far = (self.loc - q.loc).abs()
         inside = far / q.scale + self.scale / q.scale * (-far / self.scale).exp()
         return (q.scale / self.scale).log() + inside - 1
+
+
+class Gumbel(LocationScale):
+    """Gumbel distribution, of the largest of many numbers: exp(-z - exp(-z)) / scale, where z = (x - loc) / scale.
+
+    >>> import minigrad
+    >>> d = minigrad.distributions.Gumbel(0., 1.)
+    >>> d.mean, d.cdf(minigrad.tensor(0.))
+    (tensor(0.5772), tensor(0.3679))
+    """
+
+    noise = "exponential"
+    mean = formula(lambda d: d.loc + EULER * d.scale)
+    stddev = formula(lambda d: math.pi / math.sqrt(6) * d.scale)
+    variance = formula(lambda d: d.stddev**2)
+    _draw = lambda d, e: d.loc - d.scale * e.log()
+    _log_prob = lambda d, x: -d._z(x) - (-d._z(x)).exp() - d.scale.log()
+    _cdf = lambda d, x: (-(-d._z(x)).exp()).exp()
+    _icdf = lambda d, p: d.loc - d.scale * (-p.log()).log()
+    _entropy = lambda d: d.scale.log() + 1 + EULER
+
+    def _kl(self, q: Any) -> Tensor:
+        ratio, apart = self.scale / q.scale, (self.loc - q.loc) / q.scale
+        return apart + EULER * (ratio - 1) - 1 - ratio.log() + (lgamma(1 + ratio) - apart).exp()
 
 
 class Uniform(Continuous):

@@ -16,7 +16,7 @@ from ..core.tensor import Tensor
 from ..errors import error
 from ..ops.broadcast import broadcast_shapes
 from ..ops.compare import where
-from ..ops.create import arange
+from ..ops.create import arange, eye
 from ..ops.elementary import lgamma, log1p, xlogy
 from ..ops.join import stack
 from ..ops.masks import one_hot
@@ -62,7 +62,9 @@ class Bernoulli(Binary):
     (tensor([-0.2877, -1.3863]), tensor(0.5623))
     """
 
+    has_enumerate_support = True
     support = boolean
+    _enumerate_support = lambda d: arange(2, dtype=d._like.dtype, device=d._like.device)
     mean = formula(lambda d: d.probs)
     mode = formula(lambda d: where(d.probs == 0.5, math.nan, (d.probs > 0.5).to(d.probs.dtype)))
     variance = formula(lambda d: d.probs * (1 - d.probs))
@@ -197,6 +199,8 @@ class Categorical(Classes):
     mean = variance = formula(lambda d: d.probs.new_full(d.batch_shape, math.nan))
     mode = formula(lambda d: d._likeliest)
     support = formula(lambda d: integer_interval(0, d._num_events - 1))
+    has_enumerate_support = True
+    _enumerate_support = lambda d: arange(d._num_events, device=d._like.device)
     _log_prob = lambda d, x: d._log_prob_of(x.long())
     _kl = Classes._divergence
 
@@ -213,7 +217,9 @@ class OneHotCategorical(Classes):
     (minigrad.Size([3]), tensor([0.2500, 0.2500, 0.5000]), tensor(-0.6931))
     """
 
+    has_enumerate_support = True
     support = one_hot_vector
+    _enumerate_support = lambda d: eye(d._num_events, dtype=d._like.dtype, device=d._like.device)
     mean = formula(lambda d: d.probs)
     mode = formula(lambda d: one_hot(d._likeliest, d._num_events).to(d._like.dtype))
     variance = formula(lambda d: d.probs * (1 - d.probs))

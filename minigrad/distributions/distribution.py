@@ -44,7 +44,7 @@ class Distribution:
     (minigrad.Size([3]), minigrad.Size([]), minigrad.Size([2, 3]))
     """
 
-    has_rsample = False
+    has_rsample = has_enumerate_support = False
     arg_constraints: ClassVar[dict[str, Constraint]] = {}
     support: Any = None  # the constraint on values
     _validate_args = __debug__
@@ -100,6 +100,26 @@ class Distribution:
     def entropy(self) -> Tensor:
         """Return the entropy in nats, of shape batch_shape."""
         return self._formula("entropy", "estimate it: -d.log_prob(d.sample((10000,))).mean(0)")()
+
+    def perplexity(self) -> Tensor:
+        """Return exp(entropy), of shape batch_shape: the number of equally likely values with the same entropy."""
+        return self.entropy().exp()
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        """Return the n values that a draw can have, of shape (n,) + batch_shape + event_shape.
+
+        With `expand=False` each dimension of the batch is 1. Raises NotImplementedError if there is no finite list.
+
+        >>> import minigrad
+        >>> minigrad.distributions.Bernoulli(probs=minigrad.full((2,), 0.5)).enumerate_support()
+        tensor([[0., 0.],
+                [1., 1.]])
+        """
+        fix = "write the values down, or estimate: d.log_prob(d.sample((10000,)))"
+        values = self._formula("enumerate_support", fix)()
+        batch = self._batch_shape if expand else (1,) * len(self._batch_shape)
+        single = values.reshape(len(values), *[1] * len(batch), *self._event_shape)
+        return single.expand(len(values), *batch, *self._event_shape)
 
     # moments of draws, of shape batch_shape + event_shape, and the most probable value
     mean = formula(lambda d: d._formula("mean", "estimate it: d.sample((10000,)).mean(0)"))

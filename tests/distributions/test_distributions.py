@@ -16,6 +16,7 @@ from minigrad.ops.incomplete_gamma import StandardGamma, gammainc
 SCIPY = {  # distribution, and SciPy's
     "Normal": (D.Normal(0.5, 2.0), scipy.stats.norm(0.5, 2)),
     "Laplace": (D.Laplace(0.5, 2.0), scipy.stats.laplace(0.5, 2)),
+    "Gumbel": (D.Gumbel(0.5, 2.0), scipy.stats.gumbel_r(0.5, 2)),
     "Uniform": (D.Uniform(-1.0, 3.0), scipy.stats.uniform(-1, 4)),
     "Exponential": (D.Exponential(2.0), scipy.stats.expon(scale=0.5)),
     "Gamma": (D.Gamma(0.7, 2.0), scipy.stats.gamma(0.7, scale=0.5)),
@@ -231,6 +232,7 @@ def test_compiled_functions_draw_anew_in_each_call():
 PAIRS = [
     (D.Normal(0.5, 1.0), D.Normal(0.0, 2.0)),
     (D.Laplace(0.5, 1.0), D.Laplace(0.0, 2.0)),
+    (D.Gumbel(0.5, 1.0), D.Gumbel(0.0, 2.0)),
     (D.Uniform(0.2, 0.8), D.Uniform(0.0, 2.0)),
     (D.Exponential(2.0), D.Exponential(1.0)),
     (D.Gamma(2.0, 1.0), D.Gamma(1.0, 2.0)),

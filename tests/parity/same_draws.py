@@ -14,6 +14,7 @@ from unittest.mock import patch
 import torch
 
 import minigrad
+from minigrad.ops.incomplete_gamma import standard_gamma
 
 FUNCTIONS = "rand randn randint randperm normal bernoulli poisson multinomial rand_like randn_like randint_like".split()
 METHODS = "uniform_ normal_ bernoulli_ exponential_ random_".split()
@@ -80,6 +81,20 @@ def dropping(name: str) -> Callable:
     return drop
 
 
+class StandardGamma(torch.autograd.Function):
+    """Stands for torch._standard_gamma, which torch.distributions draws from, with PyTorch's derivative."""
+
+    @staticmethod
+    def forward(ctx: Any, concentration: torch.Tensor) -> torch.Tensor:
+        draw = drawn(standard_gamma, (concentration,), {})
+        ctx.save_for_backward(concentration, draw)
+        return draw
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+        return grad * torch._standard_gamma_grad(*ctx.saved_tensors)
+
+
 def seeded(seed: int) -> Generator:
     """Stand for torch.manual_seed."""
     minigrad.manual_seed(seed)
@@ -104,6 +119,7 @@ def same_draws() -> Iterator[None]:
     replaced += [(torch.nn.functional, name, dropping(name)) for name in DROPOUTS]
     replaced += [(torch.utils.data.dataset, "randperm", instead("randperm"))]  # random_split has it by this name
     replaced += [(torch, "manual_seed", seeded), (torch, "Generator", Generator)]
+    replaced += [(torch, "_standard_gamma", StandardGamma.apply)]
     replaced += [(torch, "get_rng_state", state), (torch, "set_rng_state", put_state)]
     dtype = minigrad.get_default_dtype()
     with contextlib.ExitStack() as stack:

@@ -16,6 +16,7 @@ POSITIVE, REAL, UNIT = (0.3, 3.0), (-2.0, 2.0), (0.05, 0.95)
 ONE_DIM = {
     "Normal": ({"loc": REAL, "scale": POSITIVE}, REAL),
     "Laplace": ({"loc": REAL, "scale": POSITIVE}, REAL),
+    "Gumbel": ({"loc": REAL, "scale": POSITIVE}, REAL),
     "Uniform": ({"low": (-3.0, -2.5), "high": (2.5, 3.0)}, REAL),
     "Exponential": ({"rate": POSITIVE}, POSITIVE),
     "Gamma": ({"concentration": POSITIVE, "rate": POSITIVE}, POSITIVE),
@@ -334,3 +335,23 @@ def test_constraints_are_pytorchs(name, x):
     ours, theirs = (eval(f"c.{name}", {"c": lib.constraints}) for lib in (D, T))
     assert ours.check(minigrad.tensor(x)).tolist() == theirs.check(torch.tensor(x)).tolist()
     assert (ours.event_dim, ours.is_discrete) == (theirs.event_dim, theirs.is_discrete)
+
+
+@pytest.mark.parametrize("expand", [True, False])
+@pytest.mark.parametrize("batch", [(), (2, 4)])
+@pytest.mark.parametrize("name", ["Bernoulli", "Categorical", "OneHotCategorical"])
+def test_all_values_are_listed(name, batch, expand):
+    p, q, *_ = both(name, {"probs": numbers(0, UNIT, batch if name == "Bernoulli" else (*batch, 3))})
+    a, b = p.enumerate_support(expand), q.enumerate_support(expand)
+    assert p.has_enumerate_support and str(a.dtype).rpartition(".")[2] == str(b.dtype).rpartition(".")[2]
+    same(a, b)
+    same(p.log_prob(a), q.log_prob(b))
+    same(p.perplexity(), q.perplexity())
+
+
+def test_values_without_a_list():
+    for name in ("Normal", "Laplace"):
+        d = getattr(D, name)(0.0, 1.0)
+        assert not d.has_enumerate_support
+        with pytest.raises(NotImplementedError, match=f"{name}: has no enumerate_support"):
+            d.enumerate_support()

@@ -109,6 +109,27 @@ def test_a_sparse_tensor_becomes_dense(old):
     assert seen[1] == seen[0]
 
 
+@pytest.mark.filterwarnings("ignore:Sparse invariant checks")
+def test_a_sparse_tensor_moves_before_it_becomes_dense():
+    seen = []
+    for lib in BOTH:
+        indices, values = lib.tensor([[0, 1, 0], [2, 0, 2]]), lib.tensor([3.0, 4.0, 5.0], requires_grad=True)
+        with minigrad.as_torch() as ours:
+            make = torch.sparse_coo_tensor if lib is torch else ours.sparse_coo_tensor
+        x = (
+            make(indices, values, (2, 3))
+            .to(device=lib.device("cpu"))
+            .cpu()
+            .double()
+            .to(lib.float32)
+            .to("cpu", lib.float64)
+        )
+        dense = x.to_dense()
+        (dense * dense).sum().backward()
+        seen.append([plain([dense, values.grad]), str(x.dtype).rpartition(".")[2], str(x.device), x.requires_grad])
+    assert seen[1] == seen[0]
+
+
 # ---------------------------------------------------------------------- layers
 def adaptive(lib, **options):
     """Return an adaptive softmax with the same weights in both libraries, and examples of each cluster."""

@@ -3,7 +3,7 @@
 import ast
 from pathlib import Path
 
-from . import SCRIPTS, Curve, courses, difference, kept
+from . import SCRIPTS, Curve, courses, difference, kept, numbers
 
 PAGE = Path(__file__).parents[2] / "docs" / "programs.md"
 HEAD = """# PyTorch programs that run unchanged
@@ -28,11 +28,17 @@ COURSES = """
 ## Public courses
 
 Which programs of public courses run, unchanged, as `minigrad run` runs them. A program counts if it ends, or still
-computes at the limit of time, on one thread; whether its numbers are PyTorch's is not compared here. The tables have
-the programs that were tried, which may be a part of a course. The digits of scikit-learn stand for MNIST
-(`MINIGRAD_DATA=digits`). There is no network, no GPU, and of packages only those that need no PyTorch: a program that
-needs more is counted apart, by its error message. To make the table, fetch the courses that
-`tests/programs/courses.toml` names with git, and run `python -m tests.programs.courses FOLDER`.
+computes at the limit of time, on one thread. The tables have the programs that were tried, which may be a part of a
+course. The digits of scikit-learn stand for MNIST (`MINIGRAD_DATA=digits`). There is no network, no GPU, and of packages
+only those that need no PyTorch: a program that needs more is counted apart, by its error message.
+
+"Same numbers" counts those that compute PyTorch's numbers, of those that were run in PyTorch, too, with the same random
+numbers. Compared are the losses of the first {limit} calls of backward, all that is printed, and then the weights and
+tensors of the program, as far as both get within the limit of time, up to a relative difference of {apart:g}. Some programs
+enlarge rounding beyond it in these few steps; they count if the numbers are the same in float64.
+
+To make the table, fetch the courses that `tests/programs/courses.toml` names with git, and run
+`python -m tests.programs.courses FOLDER --compare`.
 """
 
 
@@ -40,7 +46,8 @@ def text() -> str:
     """Return the text of the page."""
     curves = kept()
     ours = HEAD.format(count=len(SCRIPTS)) + "".join(row(name, **curves[name]) for name in SCRIPTS)
-    return ours + COURSES + courses.table()
+    said = COURSES.format(limit=numbers.LIMIT, apart=numbers.APART)
+    return ours + said + courses.table()
 
 
 def row(name: str, minigrad: Curve, torch: Curve) -> str:

@@ -93,9 +93,18 @@ def test_programs_import_from_their_course(folder):
 def test_the_table_has_a_row_for_each_chapter(folder):
     results = {
         "one/a.py": courses.ENDED, "one/b.py": courses.LIMIT, "one/c.py": "needs data", "one/d.py": "needs data",
-        "two/e.py": "stops: ValueError: a | b",
+        "two/e.py": "stops: ValueError: a | b", "two/f.py": "stops: ValueError: c", "two/g.py": courses.ENDED,
+        "two/h.py": courses.ENDED,
     }  # fmt: skip
-    courses.KEPT.write_text(json.dumps({"A course": {"commit": "abc", "seconds": 60, "programs": results}}))
+    same = {
+        "one/a.py": "same in float64", "one/b.py": "loss 1, not loss 2", "two/f.py": f"{courses.PYTORCH}: stops",
+        "two/g.py": courses.numbers.NONE,
+    }  # fmt: skip
+    kept = {"commit": "abc", "seconds": 60, "programs": results, "numbers": same}
+    courses.KEPT.write_text(json.dumps({"A course": kept}))
     rows = courses.table().splitlines()
     assert "### [A course](https://example.org)" in rows and "Commit abc, at least 60 seconds for each program." in rows
-    assert rows[-2:] == ["| one | 4 | 2 | data (2) |  |", "| two | 1 | 0 |  | `e.py`: ValueError: a / b |"]
+    assert rows[-2:] == [
+        "| one | 4 | 2 | 1 of 2 | data (2) | `b.py`: loss 1, not loss 2 |",
+        f"| two | 4 | 2 |  | {courses.PYTORCH} (1) | `e.py`: ValueError: a / b |",
+    ]
