@@ -22,6 +22,7 @@ from ..core.graph import history
 from ..core.tensor import Tensor, wrap
 from ..kernels.formula import compiled
 from ..ops.base import registry
+from ..ops.dimensions import ALL, axes
 from ..ops.index_parts import is_plain
 from ..ops.public_functions import begin_with, operation_of, rename_code
 from . import formula_text
@@ -31,7 +32,9 @@ from .text_plan import Plan
 CALL = """\
 if type({x}) in PLAIN and type(a := {x}._a) is ndarray and (frame := current()).eager_ok and frame.on_op is None:
     try:
-        {given}result = ({array}) if {plain} else None
+        {given}result = None
+        if {plain}:
+            {computed}
     except Exception:  # the function explains it
         result = None
     if result is not None:
@@ -59,6 +62,9 @@ class Call:
 
 ONE_OR_MANY = "{1} = {0}\nif type({0}[0]) is not int:\n    ({1},) = {0}".format
 ROWS = "a.flags.c_contiguous"
+FLOATS = f"(a.dtype is F4 or a.dtype is F8) and {ROWS}"
+OVER = f"{FLOATS} and {formula_text.IS_BOOL} and (dims := axes(input, dim, '')) is not None"
+ALONG = f"dtype is None and type(dim) is int and a.ndim and {FLOATS} and (dims := axes(input, dim, '')) is not None"
 SIZES = "(sizes in known or are_sizes(sizes))"
 
 
@@ -110,6 +116,22 @@ CALLS = {
             "type(index) is int or type(index) not in PLAIN and is_plain(index)",
         )
     },
+    **{
+        name: {function: Call("impl(a, dims)", "dims", ALONG)}
+        for name, function in (("Softmax", "softmax"), ("LogSoftmax", "log_softmax"))
+    },
+    "MaxOfAll": {
+        "max": Call(
+            "impl(a, ALL[a.ndim], False)",
+            "ALL[a.ndim], False",
+            f"dim is None and other is None and keepdim is False and {FLOATS} and a.size",
+        )
+    },
+    "Sum": {"sum": Call("impl(a, dims, keepdim)", "dims, keepdim", f"dtype is None and {OVER}")},
+    "Mean": {"mean": Call("impl(a, dims, keepdim)", "dims, keepdim", f"dtype is None and {OVER}")},
+    "Norm": {
+        "norm": Call("impl(a, dims, keepdim, 2.0)", "dims, keepdim, 2.0", f"dtype is None and p == 'fro' and {OVER}")
+    },
 }
 
 
@@ -156,7 +178,7 @@ def expanded(a: np.ndarray, sizes: tuple) -> np.ndarray | None:
 def install(cls: Any, plan: Plan, scope: dict) -> None:
     """Put the operation's generated code in front of its public functions."""
     scope |= {"new_axis": new_axis, "swapped": swapped, "is_plain": is_plain, "expanded": expanded}
-    scope |= {"known": known, "are_sizes": are_sizes}
+    scope |= {"known": known, "are_sizes": are_sizes, "axes": axes, "ALL": ALL}
     for name, call in CALLS.get(cls.__name__, {}).items():
         entry = registry.TABLE.get(name)
         lines = text(call, plan, "self" if entry is None else "input")
@@ -172,8 +194,8 @@ def text(call: Call, plan: Plan, x: str) -> str:
     return CALL.format(
         x=x,
         given=formula_text.indented(call.given + "\n", 8) if call.given else "",
-        array=call.array,
         plain=call.plain,
+        computed=formula_text.indented(formula_text.quietly(plan.cls, f"result = {call.array}"), 12),
         names=", ".join(plan.names),
         kept=call.kept,
         history=formula_text.indented(f"{formula_text.NEW}\n{formula_text.with_history(plan)}", 8),
