@@ -11,7 +11,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from ..ops.base import registry
 from ..ops.dimensions import ALL, axes
 from ..ops.index_parts import is_plain
 from ..ops.public_functions import begin_with, operation_of, rename_code
+from ..ops.reduce import count
 from . import formula_text
 from .flat_nodes import PLAIN
 from .text_plan import Plan
@@ -127,6 +128,16 @@ CALLS = {
             f"dim is None and other is None and keepdim is False and {FLOATS} and a.size",
         )
     },
+    **{
+        name: {
+            function: Call(
+                "impl(a, dims, keepdim, 1)",
+                "dims, keepdim, 1",
+                f"correction is None and unbiased is None and type(dim) is not bool and {OVER} and count(a.shape, dims) > 1",
+            )
+        }
+        for name, function in (("Var", "var"), ("Std", "std"))
+    },
     "Sum": {"sum": Call("impl(a, dims, keepdim)", "dims, keepdim", f"dtype is None and {OVER}")},
     "Mean": {"mean": Call("impl(a, dims, keepdim)", "dims, keepdim", f"dtype is None and {OVER}")},
     "Norm": {
@@ -165,20 +176,27 @@ def swapped(n: int, *dims: int) -> tuple:
 
 def expanded(a: np.ndarray, sizes: tuple) -> np.ndarray | None:
     """Return an array with dimensions of size 1 repeated; None if other sizes do not fit."""
-    lead = len(sizes) - a.ndim
-    shape, strides = list(sizes), [0] * len(sizes)
-    for d, (m, stride) in enumerate(zip(a.shape, a.strides), lead):
+    found = repeated(a.shape, a.strides, sizes)
+    return None if found is None else strided(a, *found)
+
+
+@lru_cache(4096)
+def repeated(shape: tuple, strides: tuple, sizes: tuple) -> tuple | None:
+    """Return the shape and the strides of an array with these sizes, in which repeated dimensions have a stride of 0."""
+    lead = len(sizes) - len(shape)
+    now, steps = list(sizes), [0] * len(sizes)
+    for d, (m, stride) in enumerate(zip(shape, strides), lead):
         if sizes[d] == m or sizes[d] == -1:
-            shape[d], strides[d] = m, stride
+            now[d], steps[d] = m, stride
         elif m != 1:
             return None
-    return strided(a, tuple(shape), tuple(strides)) if lead >= 0 else None
+    return (tuple(now), tuple(steps)) if lead >= 0 else None
 
 
 def install(cls: Any, plan: Plan, scope: dict) -> None:
     """Put the operation's generated code in front of its public functions."""
     scope |= {"new_axis": new_axis, "swapped": swapped, "is_plain": is_plain, "expanded": expanded}
-    scope |= {"known": known, "are_sizes": are_sizes, "axes": axes, "ALL": ALL}
+    scope |= {"known": known, "are_sizes": are_sizes, "axes": axes, "count": count, "ALL": ALL}
     for name, call in CALLS.get(cls.__name__, {}).items():
         entry = registry.TABLE.get(name)
         lines = text(call, plan, "self" if entry is None else "input")

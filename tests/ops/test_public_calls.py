@@ -32,6 +32,8 @@ REDUCTIONS = [
     lambda t: t.mean(), lambda t: t.mean(-1, True), lambda t: t.mean((1, 0)), lambda t: t.view(2, 2, 6).mean((0, 2)),
     lambda t: t[:0].mean(), lambda t: t.mean(0, dtype=minigrad.float64), lambda t: t.double().mean(), lambda t: t.half().mean(),
     lambda t: t.norm(), lambda t: t.norm(dim=1), lambda t: t.norm(2), lambda t: t.norm(1, 0), lambda t: t[:, :1].norm(dim=1),
+    lambda t: t.var(), lambda t: t.std(1), lambda t: t.std(0, keepdim=True), lambda t: t.var(False), lambda t: t.std(correction=0),
+    lambda t: t[:1].repeat(2, 1).var(0), lambda t: t.std(0, unbiased=False), lambda t: t.double().var((0, 1)),
     lambda t: t.max(), lambda t: minigrad.max(t), lambda t: t.max(t.flip(0)), lambda t: t[0, 0].max(), lambda t: t.T.max(),
     lambda t: t.softmax(1), lambda t: t.softmax(-2), lambda t: t.T.softmax(0), lambda t: t.softmax(0, dtype=minigrad.float64),
     lambda t: t.log_softmax(dim=1), lambda t: t[0, 0].softmax(0),
