@@ -74,8 +74,8 @@ def spread(x: np.ndarray, dims: tuple, keepdim: bool, correction: float) -> np.n
 
 
 def two_passes(x: np.ndarray, dims: tuple, keepdim: bool, correction: float) -> tuple:
-    """Return the variance and the mean, whose dimensions are kept."""
-    mean, free = average(x, dims, True), max(count(x.shape, dims) - correction, 0)
+    """Return the variance and the mean, whose dimensions are kept if it is not a single number."""
+    mean, free = average(x, dims, len(dims) < x.ndim), max(count(x.shape, dims) - correction, 0)
     squares = x - mean
     squares *= squares
     return np.divide(add_up(squares, dims, keepdim), number(free, x.dtype), out=...), mean
