@@ -1,4 +1,5 @@
-"""Public functions of views and joins, for plain tensors: one NumPy call and one tensor, in the function that a user calls.
+"""Public functions of views, reductions, products and joins, for plain tensors: NumPy's call, or `impl`, and one tensor, in the
+function that a user calls.
 
 The function in ops/ is the definition: it takes every call that is not plain or is recorded, and those that fail, to explain
 them.  In front of it goes generated code: NumPy's call, which checks the arguments, then the tensor and its history as in
@@ -61,9 +62,15 @@ class Call:
     given: str = ""  # statements before
 
 
+def array(name: str, a: str = "b") -> str:
+    """Return the condition for another operand that is a plain tensor of the first one's dtype; `a` names its array."""
+    return f"type({name}) in PLAIN and type({a} := {name}._a) is ndarray and {a}.dtype is a.dtype"
+
+
 ONE_OR_MANY = "{1} = {0}\nif type({0}[0]) is not int:\n    ({1},) = {0}".format
 ROWS = "a.flags.c_contiguous"
-FLOATS = f"(a.dtype is F4 or a.dtype is F8) and {ROWS}"
+KIND = "(a.dtype is F4 or a.dtype is F8)"
+FLOATS = f"{KIND} and {ROWS}"
 OVER = f"{FLOATS} and {formula_text.IS_BOOL} and (dims := axes(input, dim, '')) is not None"
 ALONG = f"dtype is None and type(dim) is int and a.ndim and {FLOATS} and (dims := axes(input, dim, '')) is not None"
 SIZES = "(sizes in known or are_sizes(sizes))"
@@ -115,6 +122,14 @@ CALLS = {
             "a[index + (...,)] if type(index) is tuple else a[index, ...]",
             "index if type(index) is tuple else (index,)",
             "type(index) is int or type(index) not in PLAIN and is_plain(index)",
+        )
+    },
+    "MatMul": {"matmul": Call("impl(a, b)", "other", f"{KIND} and {array('other')} and b.ndim == a.ndim == 2")},
+    "Affine": {
+        "linear": Call(
+            "impl(a, b, c)",
+            "weight, bias",
+            f"{KIND} and {array('weight')} and {array('bias', 'c')} and b.ndim == 2 and c.ndim == 1 and a.ndim",
         )
     },
     **{
