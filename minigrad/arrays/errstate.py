@@ -49,7 +49,7 @@ def alarmed(f: FunctionType, made: dict | None = None) -> Callable:
         made[f] = FunctionType(f.__code__, scope, f.__name__, f.__defaults__, f.__closure__)
         for name in f.__code__.co_names:
             called = scope.get(name)
-            if isinstance(called, FunctionType) and called.__module__.startswith(ALARMED):
+            if isinstance(called, FunctionType) and (called.__module__ or "").startswith(ALARMED):
                 scope[name] = alarmed(called, made)
     return made[f]
 

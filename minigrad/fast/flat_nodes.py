@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from math import copysign
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ def flat_class(plan: Plan) -> type:
 
     def number_into(kept: Any, node: Any) -> None:
         left = type(node._number) is tuple
-        kept[not left] = node._number[0] if left else node._number
+        kept[cls.n_conditions + (not left)] = node._number[0] if left else node._number
 
     def saved(node: Any) -> Any:
         """Return, like the full node, per argument, then for the result, a Saved tensor or a plain value."""
@@ -161,12 +162,15 @@ def large_pull(cls: Any, edges: tuple, g: np.ndarray, values: tuple, read: list)
 
 # numbers in use as 0-d tensors of the other operand's dtype: NumPy needs 150 ns to convert one
 numbers: dict = {F4: {}, F8: {}}
+ZEROS: dict = {d: wrap(np.zeros((), d)) for d in (F4, F8, I8)}  # no keys of the tables, because -0.0 equals 0
 integers: dict = {}  # of int64, whose partner can only be an int
 numbers_of_integers = {**numbers, I8: integers}  # for operations that support integers
 
 
 def constant(value: Any, table: dict, kind: Any) -> Any:
     """Return a number as a 0-d tensor of the other operand's dtype (NumPy's object for it), and keep it in the table."""
+    if value == 0 and (type(value) is int or copysign(1, value) > 0):
+        return ZEROS[kind]
     try:
         t = wrap(np.array(value, kind.str))
     except OverflowError:  # an int beyond all floats
@@ -174,7 +178,7 @@ def constant(value: Any, table: dict, kind: Any) -> Any:
             return value  # for the generic path
         who, what = sys._getframe(1).f_code.co_name, f"an int of {value.bit_length()} bits is too large for a float"
         raise error(RuntimeError, who, what, "use a smaller number") from None
-    if value and value == value:  # no keys: 0.0 == -0.0, and NaN equals nothing
+    if value and value == value:  # NaN equals nothing
         if len(table) >= 256:
             table.clear()
         table[value] = t

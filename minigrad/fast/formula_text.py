@@ -124,7 +124,6 @@ def write_apply(plan: Plan) -> str:
     given = ", ".join(f"{k}._a" if k in tensors else k for k in plan.names)
     results = ["result"] if len(plan.outs) == 1 else [f"a{i}" for i in range(len(plan.outs))]
     call = f"{', '.join(results)}{', *more' * (len(results) > 1)} = impl({given})" + laid_out(cls, results, f"{x}._a")
-    quiet = f"previous = listen()\ntry:\n    {indented(call, 4)}\nfinally:\n    restore(previous)"
     return APPLY.format(
         name=cls.name,
         args=args,
@@ -135,12 +134,19 @@ def write_apply(plan: Plan) -> str:
             + [f"type({k}) in PLAIN and {k}._a.dtype not in FLOATS" for k in plan.integers]
             + [IS_BOOL if k == "keepdim" else f"not isinstance({k}, Tensor)" for k in plan.plain]
         ),
-        compute=indented(call if cls.view or cls.quiet else quiet, 12),
+        compute=indented(quietly(cls, call), 12),
         made=indented(made(plan, args), 8),
         history=indented(with_history(plan), 8),
         noted="out" if len(plan.outs) == 1 else f"({', '.join(plan.outs)})",
         returned="out" if len(plan.outs) == 1 else ", ".join(plan.outs),
     )
+
+
+def quietly(cls: Any, lines: str) -> str:
+    """Return lines that compute without NumPy's warnings, and report infinities and NaN."""
+    if cls.view or cls.quiet:
+        return lines
+    return f"previous = listen()\ntry:\n    {indented(lines, 4)}\nfinally:\n    restore(previous)"
 
 
 def with_history(plan: Plan) -> str:

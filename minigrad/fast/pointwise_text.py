@@ -1,5 +1,5 @@
-"""The source of pointwise operations with two operands, or with one and settings: NumPy's function, one node, and all
-partials in one pull.
+"""The source of pointwise operations with two operands, or with one and settings, besides conditions: NumPy's function, one
+node, and all partials in one pull.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def {name}({args}):
     if {plain} and frame.eager_ok:
         {arrays}
         kind = {first}.dtype
-        if ({kinds}){same_kind}:
+        if ({kinds}){same_kind}{conditions}:
             try:
                 result = {compute}
             except (TypeError, ArithmeticError, ValueError):  # NumPy reports a NaN, or shapes do not broadcast
@@ -76,7 +76,7 @@ NUMBER = """
 FITS = " and (table is not integers or type({k}) is int)"
 
 # the arguments as given, with the number itself
-GIVEN = "(({x}, {y}) if kept is None else (kept[0], {y}) if type(kept) is tuple else ({x}, kept))"
+GIVEN = "(({c}{x}, {y}) if kept is None else ({c}kept[0], {y}) if type(kept) is tuple else ({c}{x}, kept))"
 
 PULL = """
 
@@ -96,20 +96,19 @@ VALUE = "s._a if type(s := node.{k}) in PLAIN and (s._ver is None or not s._ver.
 
 
 def specialisable(cls: Any) -> bool:
-    """Return True for two operands that may be floats, or one and settings."""
-    clear = not set(cls.names) & {*LOCALS, *dir(Node)}
-    few_operands = len(cls.names) - cls.n_settings == 1 or len(cls.names) == 2
-    return few_operands and not cls.n_conditions and "f" in cls.accepts and clear
+    """Return True for two operands that may be floats, or one and settings, besides conditions."""
+    clear, n = not set(cls.names) & {*LOCALS, *dir(Node)}, len(cls.names) - cls.n_conditions
+    return (n - cls.n_settings == 1 or n == 2) and "f" in cls.accepts and clear
 
 
 def write(plan: Plan, scope: dict) -> str:
     """Return the operation's source; add the names that it uses to `scope`."""
     cls = plan.cls
     scope |= {"compute": cls.ufunc, "large": lambda *arrays: cls.compute(*arrays), "layout": cls.layout}
-    scope |= ALARM
+    scope |= ALARM | {"BOOL": dtypes.BOOL}
     if not isinstance(cls.ufunc, np.ufunc):
         plain = select.numpy_function(cls)
-        scope |= {"silently": silently(plain), "cast": cast, "BOOL": dtypes.BOOL}
+        scope |= {"silently": silently(plain), "cast": cast}
         scope["compute"] = alarmed(plain) if isinstance(plain, FunctionType) else scope["silently"]
     if of_integers(cls):
         scope |= {"numbers": numbers_of_integers, "integers": integers}
@@ -143,33 +142,36 @@ def silently(f: Callable) -> Callable:
 
 def write_apply(plan: Plan) -> str:
     """Return the source of apply."""
-    cls, operands, args = plan.cls, plan.operands, ", ".join(plan.names)
-    arrays = [f"a{k}" for k in operands]
+    cls, operands, numeric, args = plan.cls, plan.operands, plan.numeric, ", ".join(plan.names)
+    arrays, conditions = [f"a{k}" for k in operands], operands[: cls.n_conditions]
     given = ", ".join([*arrays, *plan.plain])
     by_numpy = isinstance(cls.ufunc, np.ufunc)
     compute = f"compute({given}, out=...)" if by_numpy else f"compute({given})"
     slots = [f"node.n{k} = n{k}" for k in operands] + plan.keep() + [f"node.{k} = {k}" for k in plan.plain]
     if plan.counts_numbers:
         slots.append("node._number = kept")
-    kept = GIVEN.format(x=operands[0], y=operands[1]) if plan.counts_numbers else f"({args},)"
+    kept = f"({args},)"
+    if plan.counts_numbers:
+        kept = GIVEN.format(c="".join([f"{k}, " for k in conditions]), x=numeric[0], y=numeric[1])
     plain = [f"type({k}) in PLAIN" for k in operands] + [
         f"(type({k}) is float or type({k}) is int)" for k in plan.plain
     ]
     return APPLY.format(
         name=cls.name,
         args=args,
-        number=number_text(cls, *operands) if plan.counts_numbers else "",
+        number=number_text(cls, *numeric) if plan.counts_numbers else "",
         plain=" and ".join(plain),
         arrays="; ".join(f"a{k} = {k}._a" for k in operands),
-        first=arrays[0],
+        first=f"a{numeric[0]}",
+        conditions="".join([f" and a{k}.dtype is BOOL" for k in conditions]),
         kinds="kind is F4 or kind is F8" + " or kind is I8" * of_integers(cls),
-        same_kind="" if len(operands) == 1 else f" and {arrays[1]}.dtype is kind",
+        same_kind="" if len(numeric) == 1 else f" and a{numeric[1]}.dtype is kind",
         compute=f"{compute} if {condition} else large({given})" if (condition := few(cls, arrays)) else compute,
         alarm=f"return other(*{kept})" if by_numpy else SILENTLY.format(arrays=given, given=kept),
         cast="" if by_numpy else CAST.format(kind="BOOL" if cls.kind == "bool" else "kind"),
         laid_out="" if cls.layout is None else LAID_OUT.format(x=arrays[0]),
         edges="; ".join(f"n{k} = {k}._edge if {k}._view is None else history({k})" for k in operands),
-        edge="n" + operands[0],
+        edge="n" + numeric[0],
         given=kept,
         tracked=" or ".join(f"n{k} is not None" for k in operands) if cls.differentiable else "False",
         slots="\n                    ".join(slots),

@@ -1,4 +1,5 @@
-"""Public functions of views and joins, for plain tensors: one NumPy call and one tensor, in the function that a user calls.
+"""Public functions of views, reductions, products and joins, for plain tensors: NumPy's call, or `impl`, and one tensor, in the
+function that a user calls.
 
 The function in ops/ is the definition: it takes every call that is not plain or is recorded, and those that fail, to explain
 them.  In front of it goes generated code: NumPy's call, which checks the arguments, then the tensor and its history as in
@@ -11,7 +12,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,10 @@ from ..core.graph import history
 from ..core.tensor import Tensor, wrap
 from ..kernels.formula import compiled
 from ..ops.base import registry
+from ..ops.dimensions import ALL, axes
 from ..ops.index_parts import is_plain
 from ..ops.public_functions import begin_with, operation_of, rename_code
+from ..ops.reduce import count
 from . import formula_text
 from .flat_nodes import PLAIN
 from .text_plan import Plan
@@ -31,7 +34,9 @@ from .text_plan import Plan
 CALL = """\
 if type({x}) in PLAIN and type(a := {x}._a) is ndarray and (frame := current()).eager_ok and frame.on_op is None:
     try:
-        {given}result = ({array}) if {plain} else None
+        {given}result = None
+        if {plain}:
+            {computed}
     except Exception:  # the function explains it
         result = None
     if result is not None:
@@ -57,8 +62,17 @@ class Call:
     given: str = ""  # statements before
 
 
+def array(name: str, a: str = "b") -> str:
+    """Return the condition for another operand that is a plain tensor of the first one's dtype; `a` names its array."""
+    return f"type({name}) in PLAIN and type({a} := {name}._a) is ndarray and {a}.dtype is a.dtype"
+
+
 ONE_OR_MANY = "{1} = {0}\nif type({0}[0]) is not int:\n    ({1},) = {0}".format
 ROWS = "a.flags.c_contiguous"
+KIND = "(a.dtype is F4 or a.dtype is F8)"
+FLOATS = f"{KIND} and {ROWS}"
+OVER = f"{FLOATS} and {formula_text.IS_BOOL} and (dims := axes(input, dim, '')) is not None"
+ALONG = f"dtype is None and type(dim) is int and a.ndim and {FLOATS} and (dims := axes(input, dim, '')) is not None"
 SIZES = "(sizes in known or are_sizes(sizes))"
 
 
@@ -110,6 +124,40 @@ CALLS = {
             "type(index) is int or type(index) not in PLAIN and is_plain(index)",
         )
     },
+    "MatMul": {"matmul": Call("impl(a, b)", "other", f"{KIND} and {array('other')} and b.ndim == a.ndim == 2")},
+    "Affine": {
+        "linear": Call(
+            "impl(a, b, c)",
+            "weight, bias",
+            f"{KIND} and {array('weight')} and {array('bias', 'c')} and b.ndim == 2 and c.ndim == 1 and a.ndim",
+        )
+    },
+    **{
+        name: {function: Call("impl(a, dims)", "dims", ALONG)}
+        for name, function in (("Softmax", "softmax"), ("LogSoftmax", "log_softmax"))
+    },
+    "MaxOfAll": {
+        "max": Call(
+            "impl(a, ALL[a.ndim], False)",
+            "ALL[a.ndim], False",
+            f"dim is None and other is None and keepdim is False and {FLOATS} and a.size",
+        )
+    },
+    **{
+        name: {
+            function: Call(
+                "impl(a, dims, keepdim, 1)",
+                "dims, keepdim, 1",
+                f"correction is None and unbiased is None and type(dim) is not bool and {OVER} and count(a.shape, dims) > 1",
+            )
+        }
+        for name, function in (("Var", "var"), ("Std", "std"))
+    },
+    "Sum": {"sum": Call("impl(a, dims, keepdim)", "dims, keepdim", f"dtype is None and {OVER}")},
+    "Mean": {"mean": Call("impl(a, dims, keepdim)", "dims, keepdim", f"dtype is None and {OVER}")},
+    "Norm": {
+        "norm": Call("impl(a, dims, keepdim, 2.0)", "dims, keepdim, 2.0", f"dtype is None and p == 'fro' and {OVER}")
+    },
 }
 
 
@@ -143,20 +191,27 @@ def swapped(n: int, *dims: int) -> tuple:
 
 def expanded(a: np.ndarray, sizes: tuple) -> np.ndarray | None:
     """Return an array with dimensions of size 1 repeated; None if other sizes do not fit."""
-    lead = len(sizes) - a.ndim
-    shape, strides = list(sizes), [0] * len(sizes)
-    for d, (m, stride) in enumerate(zip(a.shape, a.strides), lead):
+    found = repeated(a.shape, a.strides, sizes)
+    return None if found is None else strided(a, *found)
+
+
+@lru_cache(4096)
+def repeated(shape: tuple, strides: tuple, sizes: tuple) -> tuple | None:
+    """Return the shape and the strides of an array with these sizes, in which repeated dimensions have a stride of 0."""
+    lead = len(sizes) - len(shape)
+    now, steps = list(sizes), [0] * len(sizes)
+    for d, (m, stride) in enumerate(zip(shape, strides), lead):
         if sizes[d] == m or sizes[d] == -1:
-            shape[d], strides[d] = m, stride
+            now[d], steps[d] = m, stride
         elif m != 1:
             return None
-    return strided(a, tuple(shape), tuple(strides)) if lead >= 0 else None
+    return (tuple(now), tuple(steps)) if lead >= 0 else None
 
 
 def install(cls: Any, plan: Plan, scope: dict) -> None:
     """Put the operation's generated code in front of its public functions."""
     scope |= {"new_axis": new_axis, "swapped": swapped, "is_plain": is_plain, "expanded": expanded}
-    scope |= {"known": known, "are_sizes": are_sizes}
+    scope |= {"known": known, "are_sizes": are_sizes, "axes": axes, "count": count, "ALL": ALL}
     for name, call in CALLS.get(cls.__name__, {}).items():
         entry = registry.TABLE.get(name)
         lines = text(call, plan, "self" if entry is None else "input")
@@ -172,8 +227,8 @@ def text(call: Call, plan: Plan, x: str) -> str:
     return CALL.format(
         x=x,
         given=formula_text.indented(call.given + "\n", 8) if call.given else "",
-        array=call.array,
         plain=call.plain,
+        computed=formula_text.indented(formula_text.quietly(plan.cls, f"result = {call.array}"), 12),
         names=", ".join(plan.names),
         kept=call.kept,
         history=formula_text.indented(f"{formula_text.NEW}\n{formula_text.with_history(plan)}", 8),

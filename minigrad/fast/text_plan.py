@@ -38,7 +38,10 @@ class Plan:
         whole = is_reduction(cls) or bool(self.starred)  # a drawing of cat shows unread operands too
         self.shapes = [k for k in self.operands if whole or "shape" in self.reads.get(k, ())]
         self.number_operand = cls.names[cls.number_operand] if pointwise and cls.number_operand is not None else None
-        self.counts_numbers = pointwise and len(self.operands) == 2  # one of two may be a number
+        self.numeric = (
+            self.operands[cls.n_conditions :] if pointwise else self.operands
+        )  # operands that are no conditions
+        self.counts_numbers = pointwise and len(self.numeric) == 2  # one of two may be a number
 
     def spelled(self, names: tuple) -> tuple:
         """Return the names that a formula reads, with `*xs` expanded."""

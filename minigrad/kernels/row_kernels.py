@@ -79,7 +79,6 @@ class Call(NamedTuple):
     seen_as: list
     order: list  # for each result its index in memory, or its index among sums over lines and its shape
     ranges: np.ndarray | None  # of adjacent lines: the range of each call, one after the other
-    direct: Callable | None = None  # the same on one thread, as a function of the arguments, for few elements
 
 
 class Plan:
@@ -104,6 +103,8 @@ class Plan:
         self.kernels: dict[tuple, Kernel] = {}
         # by the shape of x, its dtype, the settings and the shapes of the weights
         self.calls: dict[tuple, Call | None] = {}
+        self.direct: dict[tuple, Callable] = {}
+        self.key, self.quick = lookup(self, settings)
 
     def layout(self, args: tuple, weights: tuple) -> Layout | None:
         """Return the layout for weights of these shapes; None if they do not broadcast to x."""
@@ -141,14 +142,14 @@ def backward_plan(cls: Any, types: tuple) -> Plan | None:
 def forward(cls: Any, *args: Any) -> list | None:
     """Return the results of an operation's program."""
     plan = forward_plan(cls)
-    return on_device_or_host(plan, args, args[plan.x])
+    return plan.quick(*args) or on_device_or_host(plan, args, args[plan.x])
 
 
 def backward(cls: Any, gs: tuple, bound: tuple) -> list | None:
     """Return the gradients of the arguments, from those formulas whose operands were saved."""
     args = (*bound, *gs)
     plan = backward_plan(cls, tuple(map(type, args)))
-    if plan is None or (made := on_device_or_host(plan, args, gs[0])) is None:
+    if plan is None or (made := plan.quick(*args) or on_device_or_host(plan, args, gs[0])) is None:
         return None
     return [None if k is None else made[k] for k in plan.gradients]
 
@@ -169,17 +170,13 @@ def run(plan: Plan, args: tuple) -> list | None:
     if type(x) is not np.ndarray or x.size < ROWS_FROM or not x.flags.c_contiguous or only_definitions():
         return None
     dtype = x.dtype
-    key: tuple = (x.shape, dtype, plan.settings(args))
-    if plan.weights:
-        key += tuple([a.shape if type(a := args[i]) is np.ndarray else a for i in plan.weights])
+    key = plan.key(*args)
     call = plan.calls.get(key) or prepared(plan, args, key)
     if call is None:
         return None
     if call is USE_ROWS:
         return columns_as_rows(plan, args)
-    if call.direct is not None and (found := call.direct(*args)) is not None:
-        return found
-    (entry, whole, used, ranged), given, shapes, seen_as, order, ranges, _ = call
+    (entry, whole, used, ranged), given, shapes, seen_as, order, ranges = call
     shared = x.size >= 2 * threads.GRAIN and threads.parts(x.size) > 1
     if whole and shared:
         return None
@@ -233,7 +230,8 @@ def prepared(plan: Plan, args: tuple, key: tuple) -> Call | None:
     """Prepare the call for arrays of these shapes, writing a kernel if there is none."""
     if len(plan.calls) >= MANY:
         plan.calls.clear()
-    x, layout = args[plan.x], plan.layout(args, key[3:])
+        plan.direct.clear()
+    x, layout = args[plan.x], plan.layout(args, key[len(key) - len(plan.weights) :])
     rows = layout is not None and layout.reduced == (False, True)
     if layout is None or x.dtype.kind != "f" or x.size < (ROWS_FROM if rows else OTHERS_FROM):
         return None
@@ -242,19 +240,18 @@ def prepared(plan: Plan, args: tuple, key: tuple) -> Call | None:
         return USE_ROWS
     kernel = kernel_for(plan, args, layout, x.dtype)
     ranges = ranges_of(layout) if kernel.ranged else None
-    found = Call(kernel, *arranged(plan, args, layout), ranges)
+    plan.calls[key] = found = Call(kernel, *arranged(plan, args, layout), ranges)
     if x.size < 2 * threads.GRAIN and (ranges is None or len(ranges) == 1):
-        found = found._replace(direct=direct(plan, found, args))
-    plan.calls[key] = found
+        plan.direct[key] = direct(plan, found, args)
     return found
 
 
 def direct(plan: Plan, call: Call, args: tuple) -> Callable:
-    """Return a call as a function of the arguments: the further steps of `run`, written out.
+    """Return a call on one thread as a function of the arguments: the further steps of `run`, written out, for few elements.
 
     It returns None where other arrays than x have another layout.
     """
-    (entry, _, used, _), given, shapes, seen_as, order, ranges, _ = call
+    (entry, _, used, _), given, shapes, seen_as, order, ranges = call
     scope: dict = {"entry": entry, "empty": np.empty, "array": np.array, "dtype": args[plan.x].dtype}
     checks, takes, makes, results = [], [], [], []
     for i, shape in given:
@@ -282,6 +279,19 @@ def direct(plan: Plan, call: Call, args: tuple) -> Callable:
     body = "\n    ".join([*lines, f"return [{', '.join(results)}]"])
     exec(compiled(f"def direct({', '.join([f'a{i}' for i in range(len(args))])}):\n    {body}"), scope)
     return scope["direct"]
+
+
+def lookup(plan: Plan, settings: list) -> tuple:
+    """Return two functions of the arguments: the key of their call, and the results, or None where no direct call is known."""
+    x, names = f"a{plan.x}", ", ".join([f"a{i}" for i in range(len(plan.takes))])
+    parts = [f"{x}.shape", f"{x}.dtype", *[f"a{i}" for i in settings]]
+    key = ", ".join(parts + [f"a{i}.shape if type(a{i}) is np.ndarray else a{i}" for i in plan.weights])
+    usual = f"type({x}) is np.ndarray and {x}.flags.c_contiguous and not only_definitions()"
+    if plan.target is not None:
+        usual += f" and a{plan.target}.dtype is I8"
+    call = f"call({names}) if {usual} and (call := direct.get(({key}))) is not None else None"
+    quick = eval(f"lambda direct: lambda {names}: {call}", globals())
+    return eval(f"lambda {names}: ({key})", globals()), quick(plan.direct)
 
 
 def arranged(plan: Plan, args: tuple, layout: Layout) -> tuple:

@@ -41,7 +41,8 @@ def factory(*samples: str, out: bool = True, plain: Callable | None = None, **op
     """Enter a function that creates tensors: it returns a tensor, or an array, which becomes a leaf.
 
     It receives the keywords `layout` and `requires_grad`, and `out`, a tensor to write into, which also decides the dtype.
-    `plain` is NumPy's function of a shape and a dtype for plain calls, which give sizes and nothing but a dtype.
+    `plain` is NumPy's function of a shape and a dtype for plain calls, which give sizes and nothing but a dtype; it may return
+    None, to leave a call to f.
     """
 
     def enter(f: Callable) -> Callable:
@@ -54,8 +55,10 @@ def factory(*samples: str, out: bool = True, plain: Callable | None = None, **op
             target, pin = None, False
             if plain is not None and device is None and not kwargs and is_plain_mode():
                 try:
-                    t = wrap(plain(args if type(args[0]) is int else sizes(args, None, name), chosen(dtype)))
-                    return t.requires_grad_() if requires_grad else t
+                    a = plain(args if type(args[0]) is int else sizes(args, None, name), chosen(dtype))
+                    if a is not None:
+                        t = wrap(a)
+                        return t.requires_grad_() if requires_grad else t
                 except Exception:  # explained below
                     pass
             try:

@@ -45,7 +45,7 @@ class Norm(Reduce):
             return np.abs(x).reshape([n for d, n in enumerate(x.shape) if keepdim or d not in dims])
         if p == 2:
             squares = reductions_cpu.reduce("squares", x, dims, keepdim)
-            return np.sqrt(add_up(x * x, dims, keepdim) if squares is None else squares)
+            return np.sqrt(add_up(x * x, dims, keepdim) if squares is None else squares, out=...)
         size = np.abs(x)
         if math.isinf(p):
             return reduced(*(("maximum", np.maximum) if p > 0 else ("minimum", np.minimum)), size, dims, keepdim)

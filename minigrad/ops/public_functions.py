@@ -78,19 +78,22 @@ def raise_explained(cause: Exception, f: Callable, name: str, args: Sequence, kw
 ABSENT = inspect.Parameter.empty  # an argument that was not given
 
 
-def called(f: Callable, name: str, out: bool = False) -> Callable:
+def called(f: Callable, name: str, out: bool = False, finish: Callable | None = None) -> Callable:
     """Return the function as users call it: with explained errors, other spellings, the name of `*rest`, and `out=`.
 
-    It is generated with the real parameters, which cost less than `*args, **kwargs`.
+    It is generated with the real parameters, which cost less than `*args, **kwargs`.  `finish` takes what f returns, a tuple,
+    as its arguments, and returns the result.
     """
     signature = inspect.signature(f)
-    unusual = unusual_call(f, signature, name, out)
+    unusual = unusual_call(f, signature, name, out, finish)
     of_kind: dict = {p.kind: {} for p in signature.parameters.values()}
     for p in signature.parameters.values():
         of_kind[p.kind][p.name] = p.default
     plain, words = of_kind.get(PLAIN, {}), of_kind.get(inspect.Parameter.KEYWORD_ONLY, {})
-    text = call_text(plain, next(iter(of_kind.get(REST, ())), ""), words, lenient=unusual is not None)
+    result = "f({})" if finish is None else "finish(*f({}))"
+    text = call_text(plain, next(iter(of_kind.get(REST, ())), ""), words, unusual is not None, result)
     scope: dict = {"f": f, "refuse": raise_explained, "name": name, "unusual": unusual, "ABSENT": ABSENT, "text": text}
+    scope["finish"] = finish
     exec(compiled(text), scope)
     function: Any = functools.wraps(f)(scope["function"])
     function.__defaults__ = tuple([d for d in plain.values() if unusual is not None or d is not ABSENT])
@@ -112,10 +115,11 @@ def begin_with(function: Any, lines: str, names: dict) -> None:
 PLAIN, REST = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.VAR_POSITIONAL
 
 
-def call_text(plain: dict, rest: str, words: dict, lenient: bool) -> str:
+def call_text(plain: dict, rest: str, words: dict, lenient: bool, result: str) -> str:
     """Return the source of a call of f with explained errors; a lenient one passes what f does not take to `unusual`.
 
-    `plain` and `words` hold the defaults of the positional parameters and of the keywords, `rest` is the name of `*rest`.
+    `plain` and `words` hold the defaults of the positional parameters and of the keywords, `rest` is the name of `*rest`,
+    `result` the template of the call.
     """
     given, keywords = ", ".join([*plain, *["*" + rest] * bool(rest)]), ", ".join([f"{k}={k}" for k in words])
     optional = {k for k, d in (plain | words).items() if d is not ABSENT or lenient}
@@ -128,14 +132,16 @@ def call_text(plain: dict, rest: str, words: dict, lenient: bool) -> str:
         f"def function({', '.join([k + '=ABSENT' * (k in optional) for k in head])}):",
         *check,
         "    try:",
-        f"        return f({', '.join(filter(None, (given, keywords)))})",
+        f"        return {result.format(', '.join(filter(None, (given, keywords))))}",
         "    except Exception as e:",
         f"        return refuse(e, f, name, [{given}], dict({keywords}))",
     ]
     return "\n".join(lines)
 
 
-def unusual_call(f: Callable, signature: inspect.Signature, name: str, out: bool) -> Callable | None:
+def unusual_call(
+    f: Callable, signature: inspect.Signature, name: str, out: bool, finish: Callable | None = None
+) -> Callable | None:
     """Return a call of f by what it does not take itself: other spellings, the name of `*rest`, and `out=`; None without these.
 
     It takes the arguments of the function of `call_text`, where a default means that an argument was not given.
@@ -163,6 +169,7 @@ def unusual_call(f: Callable, signature: inspect.Signature, name: str, out: bool
             if rest in kwargs and len(args) <= len(before):
                 args = (*args, *[kwargs.pop(p) for p in before[len(args) :] if p in kwargs], kwargs.pop(rest))
             result = f(*args, **kwargs)
+            result = result if finish is None else finish(*result)
         except Exception as e:
             return raise_explained(e, f, name, args, kwargs)
         return result if target is None else write_out(name, result, target)

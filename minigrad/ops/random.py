@@ -19,7 +19,7 @@ from ..core.frames import current
 from ..core.inplace import inplace
 from ..core.tensor import Tensor
 from ..errors import error
-from ..events import events
+from ..events import events, unheard
 from ..kernels.cpu import normal_rng as noise
 from ..layers.transform import layers_of
 from .base.families import NonDifferentiable, Operation, Pointwise
@@ -28,7 +28,7 @@ from .broadcast import broadcast_shapes, broadcast_tensors
 from .copy import Copy, on_device
 from .create import factory, number, settings, sizes
 from .from_data import chosen, made
-from .generator import Generator, source
+from .generator import Generator, default_generator, source
 from .products import one_dtype
 from .public_functions import called
 
@@ -111,10 +111,22 @@ def integers(
     return draw(who, shape, generator, sample, device)
 
 
+def plainly(sample: Callable) -> Callable:
+    """Return a function that draws floats of a shape and a dtype from the default generator, unless an observer follows."""
+
+    def plain(shape: tuple, dtype: np.dtype) -> np.ndarray | None:
+        if events.drawn is not unheard or dtype not in dtypes.FLOATS or dtype in dtypes.HALVES:
+            return None
+        return as_array(sample(default_generator._rng, shape, dtype))
+
+    return plain
+
+
 DRAWN = "the numbers that a seed gives"
+UNIFORM, NORMAL = plainly(np.random.Generator.random), plainly(noise.normal)
 
 
-@factory("2, 3", "()", "(0, 2)", "3, dtype=torch.float64", differs=DRAWN)
+@factory("2, 3", "()", "(0, 2)", "3, dtype=torch.float64", differs=DRAWN, plain=UNIFORM)
 def rand(
     *args: Any, size: Any = None, generator: Generator | None = None, dtype: Any = None, device: Any = None
 ) -> Tensor:
@@ -122,7 +134,7 @@ def rand(
     return uniform(sizes(args, size, "rand"), chosen(dtype), generator, "rand", device)
 
 
-@factory("2, 3", "()", "(0, 2)", "3, dtype=torch.float64", differs=DRAWN)
+@factory("2, 3", "()", "(0, 2)", "3, dtype=torch.float64", differs=DRAWN, plain=NORMAL)
 def randn(
     *args: Any, size: Any = None, generator: Generator | None = None, dtype: Any = None, device: Any = None
 ) -> Tensor:

@@ -7,6 +7,7 @@ medians in quantiles.py, spread in statistics.py, norms in norms.py, logsumexp i
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -89,6 +90,18 @@ def add_up_anyway(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray:
 memory.add_up = add_up_anyway
 
 
+def average(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray:
+    """Return the sum divided by its number of terms."""
+    total, n = add_up(x, dims, keepdim), count(x.shape, dims)
+    return np.divide(total, number(n, total.dtype), out=...) if type(total) is np.ndarray else total / n
+
+
+@lru_cache(256)
+def number(n: int, dtype: np.dtype) -> np.ndarray:
+    """Return a number as an array: NumPy needs as long for its conversion as for a small division."""
+    return np.array(n, dtype)
+
+
 class OverAll(Reduce):
     """A reduction that PyTorch has twice: over all elements, and over the dimensions that a call names."""
 
@@ -114,7 +127,7 @@ class Mean(OverAll):
     keeps_elements = True
     lowering = "average"
     arrays = quiet = True
-    impl = lambda x, dims, keepdim: add_up(x, dims, keepdim) / count(x.shape, dims)
+    impl = lambda x, dims, keepdim: average(x, dims, keepdim)
     dx = lambda g, shape, dims: g / max(count(shape, dims), 1)
 
     @classmethod

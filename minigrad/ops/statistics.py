@@ -23,7 +23,7 @@ from .base.families import Reduce
 from .base.registry import op
 from .dimensions import axes, shown_dims
 from .pointwise import where
-from .reduce import Mean, add_up, count
+from .reduce import Mean, add_up, average, count, number
 
 TINY = float(np.finfo(np.float32).tiny)
 LOST = 1e-7  # below this share of the squared mean, float32 gives fewer than three digits of a variance
@@ -53,7 +53,7 @@ class Std(Reduce):
     def impl(x: np.ndarray, dims: tuple, keepdim: bool, correction: float) -> np.ndarray:
         if on_device(x):
             return cuda_kernels("reductions_cuda").spread(x, dims, keepdims=keepdim, correction=correction, root=True)
-        return np.sqrt(spread(x, dims, keepdim, correction)).astype(x.dtype, copy=False)
+        return np.sqrt(spread(x, dims, keepdim, correction), out=...).astype(x.dtype, copy=False)
 
     dx = lambda g, x, out, dims, correction: (
         where(out == 0, 0.0, g / (out * 2)) * slope(x, dims, correction) * (x - Mean.apply(x, dims, True))
@@ -74,11 +74,11 @@ def spread(x: np.ndarray, dims: tuple, keepdim: bool, correction: float) -> np.n
 
 
 def two_passes(x: np.ndarray, dims: tuple, keepdim: bool, correction: float) -> tuple:
-    """Return the variance and the mean, whose dimensions are kept."""
-    n = count(x.shape, dims)
-    mean = add_up(x, dims, True) / n
-    distance = x - mean
-    return np.divide(add_up(distance * distance, dims, keepdim), x.dtype.type(max(n - correction, 0))), mean
+    """Return the variance and the mean, whose dimensions are kept if it is not a single number."""
+    mean, free = average(x, dims, len(dims) < x.ndim), max(count(x.shape, dims) - correction, 0)
+    squares = x - mean
+    squares *= squares
+    return np.divide(add_up(squares, dims, keepdim), number(free, x.dtype), out=...), mean
 
 
 def slope(x: Tensor, dims: tuple, correction: float) -> float:

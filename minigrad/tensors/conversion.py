@@ -194,7 +194,7 @@ class Conversions:
         return bool(self.item())
 
     def _number(self, who: str) -> Any:
-        if prod(self._sizes) != 1:
+        if self._sizes and prod(self._sizes) != 1:
             raise error(
                 ValueError,
                 who,

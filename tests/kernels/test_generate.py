@@ -115,6 +115,16 @@ def test_large_arrays_take_the_quicker_of_numpy_and_the_kernel(monkeypatch):
     np.testing.assert_allclose(out.numpy(), np.log2(x), rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.parametrize("vectorised", (True, False))
+def test_elementary_functions_take_kernels_where_numpy_computes_one_by_one(vectorised, monkeypatch):
+    monkeypatch.setattr(pointwise_calls, "numpy_is_vectorised", lambda: vectorised)
+    monkeypatch.setattr(pointwise_calls, "parts", lambda size: 1)
+    tan = TABLE["tan"].cls
+    assert pointwise_calls.beats_numpy(tan, F32, 10**6) is not vectorised
+    assert (pointwise_calls.kernel_threshold(tan) == pointwise_calls.FUSE_FROM) is not vectorised
+    assert not pointwise_calls.beats_numpy(TABLE["floor"].cls, F32, 10**6)
+
+
 def test_every_pointwise_name_that_is_quick_has_a_kernel():
     for name in pointwise_calls.QUICK:
         assert issubclass(TABLE[name].cls, Pointwise) and TABLE[name].cls.ufunc is not None

@@ -70,15 +70,19 @@ def both(f, x, g=None, create_graph=False):
 @pytest.fixture
 def count(monkeypatch):
     """Return a list that collects the operation of each kernel called."""
-    seen, run = [], row_kernels.run
+    seen: list = []
 
-    def counted(plan, args):
-        made = run(plan, args)
-        if made is not None:
-            seen.append(plan.cls)
-        return made
+    def counted(run):
+        def counting(cls, *args):
+            made = run(cls, *args)
+            if made is not None:
+                seen.append(cls)
+            return made
 
-    monkeypatch.setattr(row_kernels, "run", counted)
+        return counting
+
+    for name in ("forward", "backward"):
+        monkeypatch.setattr(row_kernels, name, counted(getattr(row_kernels, name)))
     return seen
 
 

@@ -180,6 +180,8 @@ def in_range(index: np.ndarray, n: int) -> bool:
     """Return True if all indices are between 0 and n - 1; False also if another function has to check them."""
     if on_device(index):
         return cuda_kernels("indexing").in_range(index, n)
+    if 0 < index.size < PLACES_FROM:  # NumPy finds a place three times as quickly as a value
+        return index.item(index.argmin()) >= 0 and index.item(index.argmax()) < n
     index = index.astype(np.int64, copy=False)
     return not index.size or bool(index.view(np.uint64).max() < n)  # as unsigned, a negative number is very large
 

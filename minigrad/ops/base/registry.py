@@ -12,7 +12,6 @@ definite.
 
 from __future__ import annotations
 
-import functools
 import inspect
 import linecache
 import sys
@@ -111,25 +110,19 @@ def choice(
 
     def decorate(f: Callable) -> Callable:
         name = f.__name__
-
-        @functools.wraps(f)
-        def function(*args: object, out: object = None, **kwargs: object) -> Any:
-            try:
-                chosen, operands, *write = f(*args, **kwargs)
-                if any(write):
-                    return inplace(chosen, *operands)
-                result = chosen.apply(*operands)
-            except Exception as e:
-                return raise_explained(e, f, name, args, kwargs)
-            return result if out is None else write_out(name, result, out)
-
+        function = called(f, name, out=True, finish=apply_chosen)
         if in_formulas:
             formula.OPERATIONS.setdefault(name, cls)
         known = {"inplace": True, "out": True, "cls": cls, "choose": f} | settings
         shown = inspect.signature(f).replace(return_annotation="Tensor")
-        return enter(name, declared(rename_code(function, name), f, with_out(shown)), samples, aliases, **known)
+        return enter(name, declared(function, f, with_out(shown)), samples, aliases, **known)
 
     return decorate
+
+
+def apply_chosen(cls: type[Pointwise], operands: tuple, write: bool = False) -> Any:
+    """Apply the operation that a call stands for, or write its result into the first operand."""
+    return inplace(cls, *operands) if write else cls.apply(*operands)
 
 
 def source_of(cls: type) -> str:
