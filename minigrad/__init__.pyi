@@ -1480,7 +1480,13 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: _bool = False, *, out: Tenso
     """Return the solution X of A X = input, given A's Cholesky factor L (A = L L^T, or with upper=True A = L^T L)."""
 
 def triangular_solve(
-    input: Tensor, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False
+    input: Tensor,
+    A: Tensor,
+    upper: _bool = True,
+    transpose: _bool = False,
+    unitriangular: _bool = False,
+    *,
+    out: tuple[Tensor, ...] | None = None,
 ) -> TriangularSolution:
     """Return (X, a copy of A) with A X = input, or A^T X = input with `transpose`, for triangular A; see solve_triangular."""
 

@@ -28,22 +28,8 @@ FUSE_FROM = 4096  # elements; below, the array formulas need no compiler and cos
 # Without that code all elementary functions are quicker, and take 0.04 (sinh) to 0.5 (log) of NumPy's time.
 # NumPy's `where` branches and its power calls the C library for negative x: 60 times slower on shuffled numbers.
 QUICK_FROM = 1 << 16
-QUICK = {
-    "exp",
-    "exp2",
-    "expm1",
-    "sin",
-    "cos",
-    "sinh",
-    "cosh",
-    "sqrt",
-    "rsqrt",
-    "clamp_min",
-    "clamp_max",
-    "sinc",
-    "relu",
-    "heaviside",
-}
+QUICK = {"exp", "exp2", "expm1", "sin", "cos", "sinh", "cosh", "sqrt", "rsqrt", "clamp_min", "clamp_max", "sinc", "relu",
+         "heaviside"}  # fmt: skip
 # These take a third of the time of NumPy's function or less, so they replace it from FUSE_FROM on.
 QUICKER = {"hypot", "erf", "erfc", "erfinv", "pow", "where", "sign", "fmod", "remainder", "floor_divide", "frac", "lgamma",
            "polygamma", "logaddexp", "logaddexp2", "sgn", "copysign", "logical_and", "logical_not", "logical_or",
