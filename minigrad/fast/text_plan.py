@@ -1,4 +1,4 @@
-"""The names in an operation's generated source: its operands, the values that backward reads, and their readers; its execution."""
+"""The names in an operation's generated source: its operands, the values that backward reads, and their readers."""
 
 from __future__ import annotations
 
