@@ -87,6 +87,12 @@ def of_numpy(kind: Any) -> dtype:
     return found
 
 
+def with_own_dtype(array: np.ndarray) -> np.ndarray:
+    """Return the array with NumPy's own dtype object: one from a pickle is equal, but code that asks with `is` misses it."""
+    own = of_numpy(array.dtype).dtype
+    return array if array.dtype is own else array.view(own)
+
+
 def numpy_dtype(kind: Any) -> np.dtype:
     """Return NumPy's dtype for a user's `dtype=`: a minigrad dtype, a NumPy dtype, or float, int, bool."""
     if isinstance(kind, dtype):

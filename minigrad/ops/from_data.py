@@ -160,8 +160,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
             f"the array's byte order, {array.dtype.str}, is not the machine's",
             "pass array.astype(array.dtype.newbyteorder('='))",
         )
-    dtypes.of_numpy(array.dtype)
-    array = unmasked(array, "from_numpy")
+    array = dtypes.with_own_dtype(unmasked(array, "from_numpy"))
     if any(s < 0 for s in array.strides):
         raise error(
             ValueError,
@@ -218,7 +217,7 @@ def array_of(data: Any, dtype: Any, who: str) -> np.ndarray:
     """Return `data` as a new array."""
     if isinstance(data, (np.ndarray, np.generic)):
         target = native(data) if dtype is None else dtypes.numpy_dtype(dtype)
-        return np.array(unmasked(data, who), dtype=target, order="C")
+        return dtypes.with_own_dtype(np.array(unmasked(data, who), dtype=target, order="C"))
     if type(data) not in NUMBERS and not isinstance(data, (*SEQUENCES, int, float)):
         if hasattr(data, "__cuda_array_interface__"):
             array = on_gpu(data)._a

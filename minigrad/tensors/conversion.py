@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dlpack
-from ..arrays.dtypes import FLOATS
+from ..arrays.dtypes import FLOATS, numpy_dtype, with_own_dtype
 from ..arrays.kinds import laid_out, on_device
 from ..arrays.memory import begin, copied, storage
 from ..core.frames import current
@@ -132,7 +132,8 @@ class Conversions:
         results = getattr(ufunc, method)(*arrays, **options)
         if out:
             return out[0] if len(out) == 1 else out
-        made = tuple([wrap(np.asarray(r)) for r in (results if isinstance(results, tuple) else (results,))])
+        several = results if isinstance(results, tuple) else (results,)
+        made = tuple([wrap(with_own_dtype(np.asarray(r))) for r in several])
         for t in made:
             events.built(t)
         return made if isinstance(results, tuple) else made[0]
@@ -258,7 +259,7 @@ class Conversions:
         events.read(self, "pickle")
         a, whole, notes = self._a, storage(self._a), self.__dict__ or None
         if not whole.flags.c_contiguous:
-            return restore, (type(self), a, self.requires_grad, None), notes
+            return restore_array, (type(self), a, self.requires_grad), notes
         place = (a.shape, a.dtype, begin(a, whole), a.strides)
         return restore_view, (type(self), whole, *place, self.requires_grad), notes
 
@@ -291,8 +292,13 @@ def restore(cls: type, array: np.ndarray, requires_grad: bool, grad: Tensor | No
     return t
 
 
+def restore_array(cls: type, array: np.ndarray, requires_grad: bool) -> Tensor:
+    """Return a leaf, as pickle rebuilds it."""
+    return restore(cls, with_own_dtype(array), requires_grad, None)
+
+
 def restore_view(
     cls: type, whole: np.ndarray, shape: tuple, dtype: np.dtype, offset: int, strides: tuple, requires_grad: bool
 ) -> Tensor:
     """Return a leaf, as pickle rebuilds it: leaves that shared memory in one pickle share it again."""
-    return restore(cls, laid_out(whole, shape, dtype, offset, strides), requires_grad, None)
+    return restore(cls, laid_out(whole, shape, numpy_dtype(dtype), offset, strides), requires_grad, None)

@@ -1,5 +1,6 @@
 """Tensors from data and from shapes: values, dtypes, sharing of memory and refusals."""
 
+import pickle
 from collections import UserList, deque
 
 import numpy as np
@@ -85,6 +86,29 @@ def test_from_numpy_and_as_tensor_share_memory():
     assert minigrad.as_tensor(a, dtype=minigrad.float32).dtype == minigrad.float32
     t = minigrad.ones(2)
     assert minigrad.as_tensor(t) is t
+
+
+def unpickled(a):
+    return pickle.loads(pickle.dumps(a))
+
+
+@pytest.mark.cpu("arrays of NumPy lie in the computer's memory")
+@pytest.mark.parametrize(
+    "entering",
+    [minigrad.from_numpy, minigrad.as_tensor, minigrad.asarray, minigrad.from_dlpack, minigrad.tensor,
+     lambda a: unpickled(minigrad.tensor(a)), lambda a: unpickled(minigrad.tensor(a)[:, 1:]),
+     lambda a: unpickled(minigrad.tensor(a).T), lambda a: np.add(minigrad.from_numpy(a), a),
+     lambda a: minigrad.tensor([*a]), lambda a: minigrad.from_numpy(a).detach().clone()],
+)  # fmt: skip
+def test_data_from_a_pickle_keep_their_precision(entering):
+    # an unpickled dtype is another object than NumPy's: code that compares them with `is` would take it for a foreign one
+    a = unpickled(np.random.default_rng(0).standard_normal((64, 8)))
+    assert a.dtype is not np.dtype("f8")
+    x = entering(a)
+    assert x._np_dtype is np.dtype("f8")
+    y = minigrad.nn.BatchNorm1d(x.shape[1], dtype=minigrad.float64)(x).detach().numpy()
+    z = x.numpy() - x.numpy().mean(0)
+    np.testing.assert_allclose(y, z / np.sqrt(z.var(0) + 1e-5), rtol=1e-12)
 
 
 def test_from_numpy_refuses_and_warns():

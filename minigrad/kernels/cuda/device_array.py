@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays import dlpack, kinds
-from ...arrays.dtypes import BF2
+from ...arrays.dtypes import BF2, with_own_dtype
 from ...arrays.memory import order_in_memory
 from ...arrays.meta import ITEM, entered, inside, is_meta, no_numbers
 from ...errors import error
@@ -292,4 +292,4 @@ def uploaded(a: np.ndarray) -> Any:
             f"the file holds a tensor of {a.size} elements on cuda:0, but there is no CUDA device",
             "pass map_location='cpu' to minigrad.load",
         )
-    return to_device(a)
+    return to_device(with_own_dtype(a))

@@ -278,7 +278,7 @@ def scaled(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Apply LayerNorm with weight and bias reshaped to broadcast; 1 or 0 replaces one None, Standardize serves if both are."""
     w, b = [t if t is None or t._sizes == shape else t.reshape(shape) for t in (weight, bias)]
-    if any([t is not None and t._np_dtype is not x._np_dtype for t in (w, b)]):  # half precision and float32 mixed
+    if any([t is not None and t._np_dtype != x._np_dtype for t in (w, b)]):  # half precision and float32 mixed
         out, mean, variance = Standardize.apply(x.float(), dims, float(eps))
         return affine(out, w, b).to(x.dtype), mean, variance
     if w is b is None:
