@@ -46,10 +46,7 @@ __all__ = [
 Ctx.saved_variables = property(lambda ctx: ctx.saved_tensors, doc="The old name of saved_tensors.")  # type: ignore
 FunctionCtx = Ctx
 BackwardCFunction = Ctx
-
-
-class InplaceFunction(Function):
-    """A Function under a name from PyTorch's first versions; new code derives from Function."""
+InplaceFunction = Function  # its name in PyTorch's first versions
 
 
 def once_differentiable(fn: Callable) -> Callable:

@@ -39,7 +39,7 @@ if type({x}) in PLAIN and type(a := {x}._a) is ndarray and (frame := current()).
             {computed}
     except Exception:  # the function explains it
         result = None
-    if result is not None:
+    if type(result) is ndarray:
         {names} = {x}, {kept}
         {history}
         return out

@@ -243,7 +243,7 @@ PAIRS = [
     (D.Dirichlet(minigrad.tensor([1.0, 2.0])), D.Dirichlet(minigrad.tensor([2.0, 2.0]))),
     (D.MultivariateNormal(minigrad.zeros(2), minigrad.eye(2)), D.MultivariateNormal(minigrad.ones(2), 2 * minigrad.eye(2))),
     tuple(D.Independent(D.Normal(minigrad.tensor([m, 0.0]), 1.0), 1) for m in (0.0, 1.0)),
-    tuple(D.TransformedDistribution(D.Normal(m, 1.0), [D.AffineTransform(minigrad.tensor(1.0), 2.0), D.TanhTransform()])
+    tuple(D.TransformedDistribution(D.Normal(m, 1.0), [D.AffineTransform(minigrad.tensor(1.0), 0.5), D.TanhTransform()])
           for m in (0.0, 0.5)),
 ]  # fmt: skip
 

@@ -95,7 +95,7 @@ def test_a_number_that_decides_the_dtype_keeps_its_dtype():
         (lambda y, x: y.copy_(x, False), "v0.copy_(x)"),
         (lambda y, x: y.fill_(2.0), "v0.fill_(2)"),
         (lambda y, x: y.normal_(), "v0.normal_()"),
-        (lambda y, x: y.uniform_(-1.0, 1.0), "v0.uniform_(low=-1)"),
+        (lambda y, x: y.uniform_(-1.0, 1.0), "v0.uniform_(-1)"),
         (lambda y, x: y.clamp_(min=0.0), "v0.clamp_(min=0)"),
     ],
 )
