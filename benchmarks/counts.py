@@ -1,4 +1,4 @@
-"""Count calls, kernel launches, bytes and loops.  Unlike times, counts are the same on every machine.
+"""Count calls, kernel launches, bytes and loops.  Unlike times, counts hardly depend on the machine.
 
     python -m benchmarks.counts            print them
     python -m benchmarks.counts --write    make tests/benchmarks/test_counts.py expect them for this Python
