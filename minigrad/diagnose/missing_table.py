@@ -53,6 +53,8 @@ TABLE = tuple(
             "inspect the graph with minigrad.record(f, x), or compile the function with minigrad.compile",
             "fx export library package monitor",
         ),
+        ("compact LU decompositions under their first name", "call linalg.lu_factor(A)", "lu"),
+        ("symmetric eigenvalues under their first name", "call linalg.eigh(A)", "symeig"),
         (
             "pruning",
             "multiply the weight by a mask: nn.utils.parametrize.register_parametrization(module, 'weight', mask)",
