@@ -86,8 +86,8 @@ def outcome(path: Path, seconds: int, imports: Path | None = None) -> str:
 def compared(path: Path, seconds: int, imports: Path | None = None) -> str:
     """Run a program in minigrad and in PyTorch (numbers.py); return SAME, or the first line whose numbers differ.
 
-    Training enlarges differences of rounding, so the programs that differ run again in float64. A program that stops in
-    PyTorch, too, cannot be judged: PYTORCH, unless it needs more of torchvision than minigrad has.
+    Training enlarges differences of rounding, so the programs that differ run again in float64, less far. A program that
+    stops in PyTorch, too, cannot be judged: PYTORCH, unless it needs more of torchvision than minigrad has.
     """
     first = numbers_of(path, seconds, imports, "float32")
     if first in (numbers.SAME, numbers.NONE) or ", not " not in first:

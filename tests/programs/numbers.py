@@ -1,6 +1,6 @@
 """`python -m tests.programs.numbers torch PROGRAM float32`: run a public program such that its numbers can be compared.
 
-It runs in PyTorch, or in minigrad, with the same random numbers, until backward or grad has been called LIMIT times. Besides
+It runs in PyTorch, or in minigrad, with the same random numbers, until backward or grad has been called a few times. Besides
 what the program prints, it prints the loss of each of these calls and, at the end, sums over the weights and tensors that
 the program has. PyTorch gets minigrad's part of torchvision. The clock counts how often it is read. courses.py runs a
 program in both libraries, and `difference` compares what they print.
@@ -26,7 +26,10 @@ from viz.run_program import Program
 
 from . import NUMBER, in_minigrad, in_torch
 
-LIMIT = 8
+LIMITS = {
+    "float32": 8,
+    "float64": 4,
+}  # calls of backward or grad; unstable training enlarges any rounding in more steps
 APART = 1e-3  # the relative difference that rounding may make in so many steps
 SMALL = 1e-4  # differences of smaller numbers are relative to this
 NOISE = re.compile(r"0x[0-9a-f]+|\b\d{14,}\b|<[^<>]*>|[\w./-]*/tmp\S*")  # addresses, objects and places
@@ -47,8 +50,8 @@ def run(library: str, program: str, dtype: str) -> None:
             torch.FloatTensor = torch.DoubleTensor
         torch.manual_seed(0)
         count = itertools.count(1)
-        torch.Tensor.backward = told(torch.Tensor.backward, count)
-        torch.autograd.grad = told(torch.autograd.grad, count)
+        torch.Tensor.backward = told(torch.Tensor.backward, count, LIMITS[dtype])
+        torch.autograd.grad = told(torch.autograd.grad, count, LIMITS[dtype])
         clock = itertools.count(1)
         time.time = time.perf_counter = time.process_time = lambda: float(next(clock))
         made = Program.read(program)
@@ -62,14 +65,14 @@ def run(library: str, program: str, dtype: str) -> None:
             tell(name, value)
 
 
-def told(backward: Callable, count: itertools.count) -> Callable:
+def told(backward: Callable, count: itertools.count, limit: int) -> Callable:
     """Return backward or grad such that it prints its loss, and ends the program at the last call."""
 
     def call(outputs: Any, *args: Any, **keywords: Any) -> Any:
         n = next(count)
         for output in outputs if isinstance(outputs, (tuple, list)) else [outputs]:
             print(f"backward {n}: {total(output)}", flush=True)
-        return sys.exit() if n == LIMIT else backward(outputs, *args, **keywords)
+        return sys.exit() if n == limit else backward(outputs, *args, **keywords)
 
     return call
 

@@ -35,7 +35,7 @@ only those that need no PyTorch: a program that needs more is counted apart, by 
 "Same numbers" counts those that compute PyTorch's numbers, of those that were run in PyTorch, too, with the same random
 numbers. Compared are the losses of the first {limit} calls of backward, all that is printed, and then the weights and
 tensors of the program, as far as both get within the limit of time, up to a relative difference of {apart:g}. Some programs
-enlarge rounding beyond it in these few steps; they count if the numbers are the same in float64.
+enlarge rounding beyond it in these few steps; they count if the numbers of the first {fewer} calls are the same in float64.
 
 To make the table, fetch the courses that `tests/programs/courses.toml` names with git, and run
 `python -m tests.programs.courses FOLDER --compare`.
@@ -46,7 +46,7 @@ def text() -> str:
     """Return the text of the page."""
     curves = kept()
     ours = HEAD.format(count=len(SCRIPTS)) + "".join(row(name, **curves[name]) for name in SCRIPTS)
-    said = COURSES.format(limit=numbers.LIMIT, apart=numbers.APART)
+    said = COURSES.format(limit=numbers.LIMITS["float32"], fewer=numbers.LIMITS["float64"], apart=numbers.APART)
     return ours + said + courses.table()
 
 
