@@ -40,6 +40,17 @@ def test_weighted_mean_divides_by_the_weights_of_the_targets():
     assert np.isclose(found.item(), losses.sum() / w[t[:3]].sum())
 
 
+@pytest.mark.parametrize("n", [4, 4000])  # computed by NumPy, and by a kernel
+@pytest.mark.parametrize("loss", [F.cross_entropy, F.nll_loss])
+def test_an_index_to_ignore_may_be_a_tensor(loss, n):
+    x, target = minigrad.randn(n, 3), minigrad.arange(n) % 3
+    for reduction in ("mean", "none"):
+        given = loss(x, target, ignore_index=tensor(2), reduction=reduction)
+        assert minigrad.equal(given, loss(x, target, ignore_index=2, reduction=reduction))
+    with pytest.raises(TypeError, match="argument 'ignore_index' must be an int, not 2.0"):
+        loss(x, target, ignore_index=2.0)
+
+
 def test_ignored_examples_get_no_gradient_and_no_cost():
     x = tensor(random(3, 4)).requires_grad_()
     loss = F.cross_entropy(x, tensor([1, 7, 2]), ignore_index=7, reduction="none")

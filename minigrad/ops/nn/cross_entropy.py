@@ -6,6 +6,7 @@ Their operations are in class_losses.py, other losses in loss.py.
 from __future__ import annotations
 
 import math
+from operator import index
 from typing import Any
 
 from ...arrays.dtypes import FLOATS
@@ -60,7 +61,7 @@ def cross_entropy(
             f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}",
             "write label_smoothing=0.1",
         )
-    dim = class_dim("cross_entropy", input)
+    dim, ignore_index = class_dim("cross_entropy", input), index(ignore_index)
     classes = input._sizes[dim]
     if input._edge is not None:
         expect_logits(input, target, classes)
@@ -136,7 +137,7 @@ def nll_loss(
     `weight`, `ignore_index` and errors as for cross_entropy.
     """
     reduction = chosen("nll_loss", reduction, size_average, reduce)
-    dim = class_dim("nll_loss", input)
+    dim, ignore_index = class_dim("nll_loss", input), index(ignore_index)
     if input._edge is not None:
         expect_logarithms("nll_loss", input)
     check_target("nll_loss", input, target, weight, dim)
