@@ -11,6 +11,7 @@ import ast
 import math
 from collections import defaultdict
 from collections.abc import Callable
+from typing import Any
 
 from minigrad.record.labels import as_expression
 
@@ -66,8 +67,11 @@ class Step:
         """Add an operation: as a statement if it writes to a tensor from outside, else as an expression."""
         if op["transfers"] or not op["call"] or len(op["outputs"]) != 1:
             raise Untold(f"{op['name']} is no arithmetic")
+        statement: Any = ast.parse(op["call"]).body[0]
+        if isinstance(statement, ast.Assign):
+            raise Untold(f"{op['name']} writes a part of a tensor")
         names = {self.values[value]["label"]: self.expression(value) for value in tensors(op)}
-        tree = Put(names).visit(ast.parse(op["call"], mode="eval").body)
+        tree = Put(names).visit(statement.value)
         tree = arithmetic(tree)
         (made,) = op["outputs"]
         if not op["inplace"] or not isinstance(target := self.expression(op["inputs"][0]), ast.Name):

@@ -115,11 +115,16 @@ def subscript(x: Tree, index: Any) -> Tree:
     return ast.Subscript(x, literal(index))
 
 
+def assignment(target: Tree, value: Any) -> ast.Assign:
+    """Return `target = value`."""
+    return ast.Assign([target], literal(value), lineno=0)
+
+
 EXPONENT = re.compile(r"(\d)e\+?(-?)0?(?=\d)")
 
 
-def text(tree: Tree) -> str:
-    """Return the source of an expression, with exponents as people write them: 1e-5."""
+def text(tree: ast.AST) -> str:
+    """Return the source of an expression or assignment, with exponents as people write them: 1e-5."""
     return EXPONENT.sub(r"\1e\2", ast.unparse(tree))
 
 

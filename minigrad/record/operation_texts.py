@@ -162,7 +162,7 @@ class Wording:
         )
         return ", ".join(operands)
 
-    def called(self, group: OpEntry, label: Callable[[int], str]) -> ast.expr:
+    def called(self, group: OpEntry, label: Callable[[int], str]) -> ast.AST:
         """Return the call of the operation's function of the table, with labels for its values."""
         given = dict(group.given or {})
         writes, entry = given.pop("_", False), TABLE.get(group.name)
@@ -171,6 +171,8 @@ class Wording:
         named = {k: self.tree(a, label) for k, a in keywords.items()}
         if group.name == "getitem":
             return e.subscript(*trees)
+        if group.name == "setitem":
+            return e.assignment(e.subscript(*trees[:2]), trees[2])
         path = group.name if entry is None else entry.torch or entry.name
         method = path.startswith("Tensor.") or entry is None and path not in FUNCTIONS
         same = (

@@ -104,6 +104,26 @@ def test_the_call_of_a_write_leaves_out_defaults(write, call):
     assert [op.call for op in made.ops if op.inplace] == [call]
 
 
+@pytest.mark.parametrize(
+    "index, value, call",
+    [
+        (slice(1, 3), 2.0, "v0[1:3] = 2"),
+        ((slice(1, None), 0), 0, "v0[1:, 0] = 0"),
+        (minigrad.tensor([2, 0]), -1.5, "v0[v1] = -1.5"),
+        (..., minigrad.tensor([5.0, 6.0]), "v0[...] = v1"),
+    ],
+)
+def test_a_write_by_index_is_an_assignment_that_can_be_typed_in(index, value, call):
+    with minigrad.record() as rec:
+        y = minigrad.full((3, 2), 9.0)
+        y[index] = value
+    (op,) = [op for op in rec.to_dict()["ops"] if op["inplace"]]
+    assert op["call"] == call
+    names = {"v0": minigrad.full((3, 2), 9.0), "v1": value if isinstance(value, minigrad.Tensor) else index}
+    exec(call, names)
+    assert minigrad.equal(names["v0"], y)
+
+
 def test_internal_tensors_of_an_operation_are_no_results_of_another():
     def program(x):
         return F.avg_pool1d(F.group_norm(F.group_norm(x, 2), 1), 2, 2, 1, False, False)

@@ -356,3 +356,15 @@ def test_a_step_that_is_not_arithmetic_is_drawn_pass_by_pass():
         op["call"] = ""  # as for a custom Function without a formula
     drawing = viz.draw(record, passes=("forward", "backward"), show=("all", "update"))
     assert drawing.story is None and list(drawing.pictures()) == ["forward", "backward"]
+
+
+@pytest.mark.parametrize("index", [slice(1, None), minigrad.tensor([0])], ids=["a slice", "indices"])
+def test_a_step_that_writes_a_part_is_drawn_pass_by_pass(index):
+    w = tensor([1.0, 2.0], requires_grad=True)
+    with minigrad.record() as rec:
+        loss = cubes(w)
+        loss.backward()
+        with minigrad.no_grad():
+            w[index] = w[index] - 0.1 * w.grad[index]
+    drawing = viz.draw(rec, passes=("forward", "backward"), show=("all", "update"))
+    assert drawing.story is None and list(drawing.pictures()) == ["forward", "backward"]

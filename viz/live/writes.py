@@ -2,40 +2,22 @@
 
 from __future__ import annotations
 
+import ast
+from typing import Any
+
 from .scopes import Scope
 
 
 def set_item(call: str) -> str:
-    """Return `x[index] = value`, which records write as `x.setitem(index, value)`, as an expression.
+    """Return `x[index] = value` as an expression.
 
-    >>> set_item("x.setitem((1:, 0), 2)")
+    >>> set_item("x[1:, 0] = 2")
     'placed(x, positions(x)[1:, 0], 2, False)'
     """
-    name, _, rest = call.partition(".setitem(")
-    index, value = split(rest.removesuffix(")"))
-    if index.startswith("(") and index.endswith(")") and closes_at_the_end(index):
-        index = index[1:-1]
-    return f"placed({name}, positions({name})[{index}], {value}, False)"
-
-
-def split(text: str) -> tuple[str, str]:
-    """Return what is before and after the last comma outside brackets."""
-    depth = 0
-    for k in range(len(text) - 1, -1, -1):
-        depth += (text[k] in ")]}") - (text[k] in "([{")
-        if text[k] == "," and not depth:
-            return text[:k].strip(), text[k + 1 :].strip()
-    return text, ""
-
-
-def closes_at_the_end(text: str) -> bool:
-    """Return True if the bracket that opens a text closes at its end."""
-    depth = 0
-    for k, letter in enumerate(text):
-        depth += (letter in "([{") - (letter in ")]}")
-        if not depth:
-            return k == len(text) - 1
-    return False
+    statement: Any = ast.parse(call).body[0]
+    place, x = statement.targets[0], ast.unparse(statement.targets[0].value)
+    place.value = ast.Call(ast.Name("positions"), [place.value], [])
+    return f"placed({x}, {ast.unparse(place)}, {ast.unparse(statement.value)}, False)"
 
 
 def views_between(scope: Scope, view: int, base: int) -> list[dict] | None:
