@@ -54,15 +54,15 @@ def {name}(self{others}):
 
 @dataclass
 class Call:
-    """One public function of a view.  Its texts name the tensor's array `a` and the function's parameters."""
+    """A public function.  Its texts name the tensor's array `a` and the function's parameters."""
 
-    array: str  # the view, by NumPy, which raises an error for impossible arguments
+    array: str  # the result: a view by NumPy, which raises an error for impossible arguments, or `impl`
     kept: str  # the arguments of the operation as its history keeps them
-    plain: str = "True"  # the condition for calls that NumPy understands as PyTorch does
+    plain: str = "True"  # the condition for calls that this computes as PyTorch does
     given: str = ""  # statements before
 
 
-def array(name: str, a: str = "b") -> str:
+def same_dtype(name: str, a: str = "b") -> str:
     """Return the condition for another operand that is a plain tensor of the first one's dtype; `a` names its array."""
     return f"type({name}) in PLAIN and type({a} := {name}._a) is ndarray and {a}.dtype is a.dtype"
 
@@ -74,6 +74,13 @@ FLOATS = f"{KIND} and {ROWS}"
 OVER = f"{FLOATS} and {formula_text.IS_BOOL} and (dims := axes(input, dim, '')) is not None"
 ALONG = f"dtype is None and type(dim) is int and a.ndim and {FLOATS} and (dims := axes(input, dim, '')) is not None"
 SIZES = "(sizes in known or are_sizes(sizes))"
+ROW = Call("impl(a, dims)", "dims", ALONG)
+TOTAL = Call("impl(a, dims, keepdim)", "dims, keepdim", f"dtype is None and {OVER}")
+SPREAD = Call(
+    "impl(a, dims, keepdim, 1)",
+    "dims, keepdim, 1",
+    f"correction is None and unbiased is None and type(dim) is not bool and {OVER} and count(a.shape, dims) > 1",
+)
 
 
 # operation -> name of the function -> its call
@@ -124,18 +131,16 @@ CALLS = {
             "type(index) is int or type(index) not in PLAIN and is_plain(index)",
         )
     },
-    "MatMul": {"matmul": Call("impl(a, b)", "other", f"{KIND} and {array('other')} and b.ndim == a.ndim == 2")},
+    "MatMul": {"matmul": Call("impl(a, b)", "other", f"{KIND} and {same_dtype('other')} and b.ndim == a.ndim == 2")},
     "Affine": {
         "linear": Call(
             "impl(a, b, c)",
             "weight, bias",
-            f"{KIND} and {array('weight')} and {array('bias', 'c')} and b.ndim == 2 and c.ndim == 1 and a.ndim",
+            f"{KIND} and {same_dtype('weight')} and {same_dtype('bias', 'c')} and b.ndim == 2 and c.ndim == 1 and a.ndim",
         )
     },
-    **{
-        name: {function: Call("impl(a, dims)", "dims", ALONG)}
-        for name, function in (("Softmax", "softmax"), ("LogSoftmax", "log_softmax"))
-    },
+    "Softmax": {"softmax": ROW},
+    "LogSoftmax": {"log_softmax": ROW},
     "MaxOfAll": {
         "max": Call(
             "impl(a, ALL[a.ndim], False)",
@@ -143,18 +148,10 @@ CALLS = {
             f"dim is None and other is None and keepdim is False and {FLOATS} and a.size",
         )
     },
-    **{
-        name: {
-            function: Call(
-                "impl(a, dims, keepdim, 1)",
-                "dims, keepdim, 1",
-                f"correction is None and unbiased is None and type(dim) is not bool and {OVER} and count(a.shape, dims) > 1",
-            )
-        }
-        for name, function in (("Var", "var"), ("Std", "std"))
-    },
-    "Sum": {"sum": Call("impl(a, dims, keepdim)", "dims, keepdim", f"dtype is None and {OVER}")},
-    "Mean": {"mean": Call("impl(a, dims, keepdim)", "dims, keepdim", f"dtype is None and {OVER}")},
+    "Var": {"var": SPREAD},
+    "Std": {"std": SPREAD},
+    "Sum": {"sum": TOTAL},
+    "Mean": {"mean": TOTAL},
     "Norm": {
         "norm": Call("impl(a, dims, keepdim, 2.0)", "dims, keepdim, 2.0", f"dtype is None and p == 'fro' and {OVER}")
     },

@@ -125,6 +125,15 @@ def test_elementary_functions_take_kernels_where_numpy_computes_one_by_one(vecto
     assert not pointwise_calls.beats_numpy(TABLE["floor"].cls, F32, 10**6)
 
 
+@pytest.mark.parametrize(
+    ("info", "vectorised"),
+    [({}, False), ({"tan": {"f": {"current": "SSE2"}}}, False), ({"tan": {"f": {"current": "AVX512_SKX"}}}, True)],
+)
+def test_numpy_may_have_no_variants_of_a_function(info, vectorised, monkeypatch):
+    monkeypatch.setattr(pointwise_calls, "opt_func_info", lambda *names: info)
+    assert pointwise_calls.numpy_is_vectorised.__wrapped__() is vectorised
+
+
 def test_every_pointwise_name_that_is_quick_has_a_kernel():
     for name in pointwise_calls.QUICK:
         assert issubclass(TABLE[name].cls, Pointwise) and TABLE[name].cls.ufunc is not None

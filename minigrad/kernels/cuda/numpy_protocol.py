@@ -87,13 +87,13 @@ def elementwise(ufunc: np.ufunc, inputs: tuple, out: Any) -> Any:
             raise TypeError(
                 f"the result of {ufunc.__name__} is {loop.result}, which cannot be written into {given.dtype}"
             )
-        operands = [a.copy() if type(a) is DeviceArray and shifted(a, given) else a for a in operands]
+        operands = [a.copy() if type(a) is DeviceArray and partly_overlaps(a, given) else a for a in operands]
     made = pointwise_cuda.apply(ufunc.__name__, loop.formula, loop.names, operands, target, loop.result, given)
     assert made is not None, ufunc
     return made
 
 
-def shifted(a: DeviceArray, out: DeviceArray) -> bool:
+def partly_overlaps(a: DeviceArray, out: DeviceArray) -> bool:
     """Return True if writing an element of out could change an element of a that another thread has still to read."""
     if a is out or not np.may_share_memory(a, out):
         return False
