@@ -336,6 +336,29 @@ def test_a_training_run_of_pytorch_is_recorded_around_its_last_step(tmp_path, mo
     assert [v["shown"] for v in part["values"] if v["id"] in part["outputs"]] == ["loss"]
 
 
+def test_a_paused_recording_keeps_nothing_of_the_steps_that_run():
+    from viz.pytorch.torch_recording import TorchRecording
+
+    w = torch.ones(2, requires_grad=True)
+    recording = TorchRecording(("forward", "backward"), "loss")
+    recorder = recording.recorder
+
+    def step():
+        w.grad = None
+        (w * 2).sum().backward()
+        with torch.no_grad():
+            w.sub_(w.grad)
+        return len(recorder.tensors), len(recorder.backward.arrived), len(recorder.calls)
+
+    with recording:
+        step()
+        recorder.pause()
+        kept = step()
+        assert step() == kept
+        recorder.go_on()
+        assert all(now > before for now, before in zip(step(), kept, strict=True))
+
+
 def test_check_takes_the_arguments_to_which_a_program_applies_its_function(tmp_path):
     (tmp_path / "scaled.py").write_text(
         "import torch\n\nclass Scaled(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x, options):\n"

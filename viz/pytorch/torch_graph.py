@@ -84,7 +84,7 @@ class Backward:
         if node not in self._heard:
 
             def hook(_: tuple, grads: tuple) -> None:
-                if grads[0] is not None:
+                if grads[0] is not None and not self.recorder.paused:
                     with self.recorder.aside():
                         self.whole_gradient(leaf, run_now(), grads[0])
 
