@@ -243,6 +243,7 @@ class Reciprocal(Pointwise):
 
     call = "1 / x"
     kind = "float"
+    ufunc = lambda x: 1 / x
     kernel = lambda x: 1 / x
     dx = lambda out: -out * out
     domain = (0.2, 3.0)
