@@ -105,13 +105,21 @@ def run(call: PointwiseCall, *args: Any) -> np.ndarray:
     return out if order is None else out.transpose(order)
 
 
-def direct(call: PointwiseCall, whole: list) -> Callable:
-    """Return `run` for one loop on one thread, written out, in half its time; `whole` is True for arrays like the result."""
+def direct(call: PointwiseCall, whole: list, numbers: list, target: np.dtype) -> Callable:
+    """Return `run` for one loop on one thread, written out, in half its time.
+
+    `whole` is True for arrays like the result, `numbers` for numbers that a kernel takes in the dtype `target`.
+    """
     flat = "" if len(call.shape) == 1 else ".reshape(-1)"
-    scope = {"kernel": call.kernel, "empty": np.empty, "shape": call.shape, "dtype": call.dtype}
+    scope = {"kernel": call.kernel, "empty": np.empty, "shape": call.shape, "dtype": call.dtype, "real": target.type}
     scope |= {f"take{i}": take for i, take in enumerate(call.takes)}
     names = ", ".join([f"a{i}" for i in range(len(whole))])
-    given = ", ".join([f"a{i}{flat}" if a else f"*take{i}(a{i})" for i, a in enumerate(whole)])
+    given = ", ".join(
+        [
+            f"a{i}{flat}" if alike else f"real(a{i})" if number else f"*take{i}(a{i})"
+            for i, (alike, number) in enumerate(zip(whole, numbers))
+        ]
+    )
     text = f"def direct({names}):\n    out = empty(shape, dtype)\n    kernel({given}, out{flat})\n    return out"
     exec(formula.compiled(text), scope)
     return scope["direct"]
@@ -153,7 +161,8 @@ def prepare(op: Any, args: tuple) -> Callable | None:
     call = PointwiseCall(kernel, takes, lies, dtypes.BOOL if op.kind == "bool" else target, back, width)
     alike = [a is not None and a.shape == shape for a in long]
     if rows is None and order is None and alike == [a is not None for a in long] and parts(size) < 2:
-        return direct(call, alike)
+        numbers = [target.kind == "f" and i >= op.n_conditions and type(a) in (int, float) for i, a in enumerate(args)]
+        return direct(call, alike, numbers, target)
     return partial(run, call)
 
 
