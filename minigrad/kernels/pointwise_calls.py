@@ -117,7 +117,7 @@ def run(call: PointwiseCall, *args: Any) -> np.ndarray:
 
 
 def direct(call: PointwiseCall, whole: list, numbers: list, target: np.dtype) -> Callable:
-    """Return `run` for one loop on one thread, written out, in half its time.
+    """Return `run` on one thread, written out, in half its time.
 
     `whole` is True for arrays like the result, `numbers` for numbers that a kernel takes in the dtype `target`.
     """
@@ -131,7 +131,10 @@ def direct(call: PointwiseCall, whole: list, numbers: list, target: np.dtype) ->
             for i, (alike, number) in enumerate(zip(whole, numbers))
         ]
     )
-    text = f"def direct({names}):\n    out = empty(shape, dtype)\n    kernel({given}, out{flat})\n    return out"
+    if call.width:
+        scope["numbers"] = np.arange(math.prod(call.shape) // call.width)
+    seen = f"{call.width}, {given}, numbers, out.reshape(-1, {call.width})" if call.width else f"{given}, out{flat}"
+    text = f"def direct({names}):\n    out = empty(shape, dtype)\n    kernel({seen})\n    return out"
     exec(formula.compiled(text), scope)
     return scope["direct"]
 
@@ -170,8 +173,8 @@ def prepare(op: Any, args: tuple) -> Callable | None:
     takes = [taken(op, i, target, a is not None, place, turned, lies) for i, (a, place) in enumerate(zip(long, places))]
     back = None if order is None else [order.index(d) for d in range(len(shape))]
     call = PointwiseCall(kernel, takes, lies, dtypes.BOOL if op.kind == "bool" else target, back, width)
-    alike = [a is not None and a.shape == shape for a in long]
-    if rows is None and order is None and alike == [a is not None for a in long] and parts(size) < 2:
+    alike = [rows is None and a is not None and a.shape == shape for a in long]
+    if order is None and parts(size) < 2:
         numbers = [target.kind == "f" and i >= op.n_conditions and type(a) in (int, float) for i, a in enumerate(args)]
         return direct(call, alike, numbers, target)
     return partial(run, call)
