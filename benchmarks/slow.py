@@ -37,8 +37,8 @@ REASONS: dict[str, str] = {  # reason -> names of operations
         linalg.solve_ex linalg.matrix_exp matrix_exp linalg.householder_product lu_unpack linalg.cholesky_ex
         cholesky_inverse qr linalg.qr linalg.cond linalg.svdvals pinverse""",
     "Sorted by NumPy": "searchsorted mode quantile nanquantile",
-    "Three dimensions have no kernel with blocks, as two have": """
-        conv3d conv_transpose3d max_pool3d adaptive_max_pool3d max_pool1d""",
+    "PyTorch has oneDNN's kernels": "conv3d conv_transpose3d",
+    "The kernels of pooling have windows of one or two dimensions": "max_pool3d adaptive_max_pool3d",
     "A bag's sum is written to memory after each row": "embedding_bag",
 }
 
