@@ -39,6 +39,7 @@ QUICK |= QUICKER
 THREADS_FOR_OTHERS = 3
 BROADCAST_FROM = 1 << 16  # elements; from here on, our kernels take half of NumPy's time where operands broadcast
 REMEMBERED = 4096  # calls
+MOST_ROWS = 1 << 16  # of a direct call, which has their numbers at hand
 
 
 class PointwiseCall(NamedTuple):
@@ -132,11 +133,17 @@ def direct(call: PointwiseCall, whole: list, numbers: list, target: np.dtype) ->
         ]
     )
     if call.width:
-        scope["numbers"] = np.arange(math.prod(call.shape) // call.width)
+        scope["numbers"] = row_numbers()[: math.prod(call.shape) // call.width]
     seen = f"{call.width}, {given}, numbers, out.reshape(-1, {call.width})" if call.width else f"{given}, out{flat}"
     text = f"def direct({names}):\n    out = empty(shape, dtype)\n    kernel({seen})\n    return out"
     exec(formula.compiled(text), scope)
     return scope["direct"]
+
+
+@kept
+def row_numbers() -> np.ndarray:
+    """Return the numbers of rows, which all calls share."""
+    return np.arange(MOST_ROWS)
 
 
 def prepare(op: Any, args: tuple) -> Callable | None:
@@ -174,7 +181,7 @@ def prepare(op: Any, args: tuple) -> Callable | None:
     back = None if order is None else [order.index(d) for d in range(len(shape))]
     call = PointwiseCall(kernel, takes, lies, dtypes.BOOL if op.kind == "bool" else target, back, width)
     alike = [rows is None and a is not None and a.shape == shape for a in long]
-    if order is None and parts(size) < 2:
+    if order is None and parts(size) < 2 and (rows is None or size <= MOST_ROWS * width):
         numbers = [target.kind == "f" and i >= op.n_conditions and type(a) in (int, float) for i, a in enumerate(args)]
         return direct(call, alike, numbers, target)
     return partial(run, call)
