@@ -39,7 +39,7 @@ REASONS: dict[str, str] = {  # reason -> names of operations
     "Sorted by NumPy": "searchsorted mode quantile nanquantile",
     "PyTorch has oneDNN's kernels": "conv3d conv_transpose3d",
     "The kernels of pooling have windows of one or two dimensions": "max_pool3d adaptive_max_pool3d",
-    "A bag's sum is written to memory after each row": "embedding_bag",
+    "PyTorch has FBGEMM's kernel, which fetches rows ahead": "embedding_bag",
 }
 
 
