@@ -135,8 +135,8 @@ bench-calls: $(call with,parity) ## measure the calls that programs make most be
 bench-ranks: $(call with,parity demo mpi) ## measure many processes beside PyTorch on gloo; writes docs/performance_ranks.*
 	$(PY) -m benchmarks.ranks --docs
 
-bench-operations: $(call with,parity) ## measure every operation beside PyTorch, at three sizes: NAMES="softmax sum"
-	$(PY) -m benchmarks.operations $(NAMES)
+bench-operations: $(call with,parity) ## measure every operation beside PyTorch, at three sizes, for docs/performance.md: NAMES="softmax sum"
+	$(PY) -m benchmarks.operations $(or $(NAMES),--docs)
 
 docs: $(call with,docs dev) ## build the documentation site into site/
 	$(PY) -m docs.build

@@ -3,6 +3,7 @@
     python -m benchmarks.operations                      all of them, at 1,000, 100,000 and 10,000,000 elements
     python -m benchmarks.operations --sizes 1000 softmax sum
     python -m benchmarks.operations --save new.json --before old.json
+    python -m benchmarks.operations --docs               also write the slow ones, of all sizes measured, to docs/performance.md
 
 A sample is enlarged by multiplying each of its sizes except 1 by one factor, so that shapes still broadcast.  Operations whose
 samples cannot be enlarged are named at the end.  Ratios saved at another commit are printed beside the new ones.
@@ -14,20 +15,21 @@ import json
 import math
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import minigrad
 from minigrad.ops.base.registry import TABLE
 from minigrad.testing.samples import Maker
 
-from . import measure
+from . import measure, page, slow
 from .environment import one_thread
 
 SIZES = (1_000, 100_000, 10_000_000)
-SETTINGS = measure.Settings(rounds=7, seconds=0.01)
+SETTINGS = measure.Settings(rounds=35, seconds=0.002)  # many short rounds: other programs disturb long ones
+FEW = 7  # rounds of a call that takes longer than a round
 LONGEST = 2.0  # seconds that one call may take
 LARGEST = 5e7  # elements that a result may have
-SLOW = 1.2  # times PyTorch's time; operations above are marked
 
 
 class Large(Maker):
@@ -136,9 +138,10 @@ def timed(torch, entry, n):
 
 def times_of(ours, theirs):
     """Return the best times of both; None if one cannot run it or takes too long."""
-    if ours is None or theirs is None or max(seconds(ours), seconds(theirs)) > LONGEST:
+    if ours is None or theirs is None or (longer := max(seconds(ours), seconds(theirs))) > LONGEST:
         return None
-    times = measure.interleaved({"ours": ours, "theirs": theirs}, SETTINGS)
+    rounds = SETTINGS.rounds if longer < SETTINGS.seconds else min(FEW, SETTINGS.rounds)
+    times = measure.interleaved({"ours": ours, "theirs": theirs}, replace(SETTINGS, rounds=rounds))
     return times["ours"]["best"], times["theirs"]["best"]
 
 
@@ -156,7 +159,10 @@ def main():
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--save", help="write all times to this file, as JSON")
     parser.add_argument("--before", help="compare with a file saved at another commit")
+    parser.add_argument("--docs", action="store_true", help="write the slow operations to docs/performance.md")
     args = parser.parse_args()
+    if args.docs and args.names:
+        parser.error("the page counts all operations: use --docs without names")
     import torch
 
     restrict_to_one_core(torch)
@@ -174,12 +180,21 @@ def main():
     print(f"\nNot enlarged: {', '.join(sorted(left)) or 'none'}")
     if args.save:
         Path(args.save).write_text(json.dumps(times, indent=0), encoding="utf-8")
+    if args.docs:
+        document(times)
+
+
+def document(times):
+    """Write the slow operations of the sizes measured to the page; those of other sizes stay."""
+    page.save(slow.saved() | slow.summary(times), slow.FILE)
+    figures = json.loads((page.DOCS / "performance.json").read_text(encoding="utf-8"))
+    (page.DOCS / "performance.md").write_text(page.text(figures), encoding="utf-8")
 
 
 def show(key, pair, before):
     """Print one row, and mark it if it is slower than PyTorch or than before."""
     ratio, old = pair[0] / pair[1], before and before[0] / before[1]
-    marks = "slow " * (ratio > SLOW) + "slower" * bool(old and ratio > 1.15 * old)
+    marks = "slow " * (ratio > slow.SLOW) + "slower" * bool(old and ratio > 1.15 * old)
     previous = f"{old:>9.2f}" if old else " " * 9
     print(f"{key:<44}{pair[0] * 1e6:>12.1f}{pair[1] * 1e6:>12.1f}{ratio:>9.2f}{previous}  {marks}".rstrip(), flush=True)
 

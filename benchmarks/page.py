@@ -9,6 +9,7 @@ import json
 import statistics
 from pathlib import Path
 
+from . import slow
 from .case import ratio
 from .growth import KINDS
 from .memory import TARGET as BYTES_A_NODE
@@ -85,6 +86,7 @@ def text(results):
         "short": short(results["cases"]),
         "machine": machine(results["machine"]),
         "cases": cases(results["cases"]),
+        "operations": slow.markdown(slow.saved()),
         "targets": targets(results["cases"]),
         "growth": growth(results["growth"]),
         "memory": nodes(results["memory"]),

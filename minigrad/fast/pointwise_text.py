@@ -15,6 +15,7 @@ from ..arrays.errstate import ALARM, alarmed, restore, silence
 from ..core.graph import Node
 from ..kernels import formula, pointwise_calls, select
 from ..kernels.operands import cast
+from ..ops.base.families import Pointwise
 from .flat_nodes import integers, numbers_of_integers
 from .text_plan import Plan
 
@@ -104,7 +105,7 @@ def specialisable(cls: Any) -> bool:
 def write(plan: Plan, scope: dict) -> str:
     """Return the operation's source; add the names that it uses to `scope`."""
     cls = plan.cls
-    scope |= {"compute": cls.ufunc, "large": lambda *arrays: cls.compute(*arrays), "layout": cls.layout}
+    scope |= {"compute": cls.ufunc, "large": large(cls), "layout": cls.layout}
     scope |= ALARM | {"BOOL": dtypes.BOOL}
     if not isinstance(cls.ufunc, np.ufunc):
         plain = select.numpy_function(cls)
@@ -176,6 +177,18 @@ def write_apply(plan: Plan) -> str:
         tracked=" or ".join(f"n{k} is not None" for k in operands) if cls.differentiable else "False",
         slots="\n                    ".join(slots),
     )
+
+
+def large(cls: Any) -> Callable:
+    """Return a function for large arrays: a compiled kernel, which needs none of the preparations for NumPy, else `compute`."""
+    if getattr(cls.impl, "__func__", None) is not Pointwise.impl.__func__:
+        return lambda *arrays: cls.compute(*arrays)
+
+    def run(*arrays: Any) -> Any:
+        out = pointwise_calls.known(cls, arrays)
+        return cls.compute(*arrays) if out is None else out
+
+    return run
 
 
 def few(cls: Any, arrays: list) -> str:

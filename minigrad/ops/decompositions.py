@@ -20,7 +20,7 @@ from .base.registry import op
 from .compare import where
 from .create import eye
 from .join import cat
-from .linalg import OfMatrices, SolveTriangular, factor, guarded, matrices, square, transposed_solve
+from .linalg import OfMatrices, SolveTriangular, factor, guarded, matrices, solve_triangular, square, transposed_solve
 from .products import linalg, refused
 
 
@@ -146,12 +146,12 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
             f"input of shape {tuple(input.shape)} and tau of shape {tuple(tau.shape)} are not (..., m, n) and (..., k)"
         )
         raise refused("linalg.householder_product", f"{what} with m >= n >= k", "pass one tau for each reflection")
-    columns = eye(m, n, dtype=input.dtype, device=input.device)
-    vectors, out = input.tril(-1) + columns, columns.expand(input.shape)
-    for i in reversed(range(k)):
-        v = vectors[..., i : i + 1]
-        out = out - tau[..., i, None, None] * (v @ (v.mT @ out))
-    return out
+    # the product is I - V T V^T with a triangular T (Schreiber and Van Loan, A storage-efficient WY representation, 1989)
+    columns, diagonal = [eye(rows, n, dtype=input.dtype, device=input.device) for rows in (m, n)]
+    vectors = (input.tril(-1) + columns)[..., :k]
+    system = diagonal[:k, :k] + tau.unsqueeze(-1) * (vectors.mT @ vectors).triu(1)
+    inner = solve_triangular(system, tau.unsqueeze(-1) * vectors[..., :n, :].mT, upper=True, unitriangular=True)
+    return columns - vectors @ inner
 
 
 # ---------------------------------------------------------------------- eigenvalues and singular values

@@ -10,7 +10,7 @@ from ..errors import error
 from .base.layouts import wrap_near
 from .base.registry import op
 from .compare import where
-from .norms import vector_norm
+from .norms import Cdist, vector_norm
 from .slices import index_select
 
 
@@ -32,8 +32,9 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
         raise error(RuntimeError, "pdist", what, "convert it first: input.float()")
     if p < 0:
         raise error(RuntimeError, "pdist", f"pdist only supports non-negative p values, got {p}", "write p=2.0")
-    first, second = [wrap_near(i, input) for i in np.triu_indices(len(input), 1)]
-    return vector_norm(index_select(input, 0, first) - index_select(input, 0, second), p, -1)
+    first, second = np.triu_indices(len(input), 1)
+    both = Cdist.apply(input, input, p, p == 2)
+    return index_select(both.reshape(-1), 0, wrap_near(first * len(input) + second, input))
 
 
 @op("T(3, 4), 2, 0, 1.0", "T(2, 3, 4), 1, -2, 2.5", "T(3, 2), 3.0, 1, 100.0", "T(3, 4), float('inf'), 0, 0.5",

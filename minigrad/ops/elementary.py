@@ -137,7 +137,7 @@ class Logaddexp(Pointwise):
 
     accepts, inplace = "f", False
     ufunc = np.logaddexp
-    kernel = lambda x, y: where(x == y, x + LN2, where(x > y, x + log1p(exp(y - x)), y + log1p(exp(x - y))))
+    kernel = lambda x, y: where(x == y, x + LN2, where(x > y, x, y) + log1p(exp(-abs(x - y))))
     dx = lambda x, y: sigmoid(x - y)
     dy = lambda x, y: sigmoid(y - x)
     samples = PAIRS

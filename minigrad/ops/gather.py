@@ -167,7 +167,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
         raise error(RuntimeError, "take_along_dim", f"apart from dimension {d}, {apart(others)}", fix) from None
     sizes = [(*size[:d], s[d], *size[d + 1 :]) for s in shapes]
     x, index = [t if t._sizes == size else t.expand(size) for t, size in zip((input, indices), sizes)]
-    return gather(x, d, nonnegative_indices("take_along_dim", index, x._sizes[d], d))
+    index = nonnegative_indices("take_along_dim", index, x._sizes[d], d)
+    return Gather.apply(x, d, index) if size and index._np_dtype is I8 and index.numel() else gather(x, d, index)
 
 
 def nonnegative_indices(who: str, index: Tensor, n: int, dim: int) -> Tensor:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.dtypes import get_default_dtype
 from ..arrays.kinds import require_one_device
 from ..core.saved import plain_tensor
 from ..core.tensor import Tensor, wrap
@@ -195,18 +194,22 @@ def gradient(
 
 def slopes(x: Tensor, d: int, space: Any, edge_order: int) -> Tensor:
     """Return the derivative along one dimension, from the distances of neighbours or from their coordinates."""
-    n, target = x.shape[d], x.dtype if x.is_floating_point() else get_default_dtype()
-    places = space if isinstance(space, Tensor) else space * arange(n, dtype=target, device=x.device)
-    steps = (places[1:] - places[:-1]).reshape([-1] + [1] * (x.ndim - d - 1))
-    values = lambda first, count=1: x.narrow(d, first, count)
-    a, b = steps[:-1], steps[1:]
-    inner = (b - a) / (a * b) * values(1, n - 2) - b / (a * (a + b)) * values(0, n - 2)
-    inner = inner + a / (b * (a + b)) * values(2, n - 2)
+    n, values = x.shape[d], lambda first, count=1: x.narrow(d, first, count)
+    if isinstance(space, Tensor):
+        steps = (space[1:] - space[:-1]).reshape([-1] + [1] * (x.ndim - d - 1))
+        a, b = steps[:-1], steps[1:]
+        inner = (b - a) / (a * b) * values(1, n - 2) - b / (a * (a + b)) * values(0, n - 2)
+        inner = inner + a / (b * (a + b)) * values(2, n - 2)
+        ends = (steps[:1], steps[1:2]), (steps[-1:], steps[-2:-1])
+    else:
+        inner, ends = (values(2, n - 2) - values(0, n - 2)) / (2 * space), ((space, space),) * 2
 
-    def edge(i: int, to: int, a: Tensor, b: Tensor) -> Tensor:
+    def edge(i: int, to: int, a: Any, b: Any) -> Tensor:
         if edge_order == 1:
             return to * (values(i + to) - values(i)) / a
+        if a is b:  # equal distances
+            return to * (4 * values(i + to) - 3 * values(i) - values(i + 2 * to)) / (2 * a)
         near = (a + b) / (a * b) * values(i + to) - (2 * a + b) / (a * (a + b)) * values(i)
         return to * (near - a / (b * (a + b)) * values(i + 2 * to))
 
-    return cat([edge(0, 1, steps[:1], steps[1:2]), inner, edge(n - 1, -1, steps[-1:], steps[-2:-1])], d)
+    return cat([edge(0, 1, *ends[0]), inner, edge(n - 1, -1, *ends[1])], d)

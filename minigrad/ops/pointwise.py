@@ -8,6 +8,7 @@ activation.py (relu, gelu, ...).
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -243,6 +244,7 @@ class Reciprocal(Pointwise):
 
     call = "1 / x"
     kind = "float"
+    ufunc = lambda x: 1 / x
     kernel = lambda x: 1 / x
     dx = lambda out: -out * out
     domain = (0.2, 3.0)
@@ -344,9 +346,15 @@ def nan_to_num(input: Tensor, nan: float = 0.0, posinf: float | None = None, neg
     """Replace NaN and infinities: by 0 and the largest and smallest number of the dtype, or by given numbers."""
     if input._np_dtype not in FLOATS:
         return Clone, (input,)
-    largest = finfo(input.dtype).max
+    largest = largest_number(input.dtype)
     usual = ((nan, 0.0), (posinf, largest), (neginf, -largest))
     return NanToNum, (input, *[number if given is None else given for given, number in usual])
+
+
+@cache
+def largest_number(dtype: Any) -> float:
+    """Return the largest finite number of a dtype; looking it up takes as long as 50,000 elements."""
+    return finfo(dtype).max
 
 
 class Lerp(Pointwise):

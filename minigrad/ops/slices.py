@@ -112,7 +112,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
         raise error(IndexError, "put", what, "pass one element for each index")
     x = input if input.ndim else input.reshape(1)
     check_range("put", index, x.numel(), 0, IndexError, -x.numel())
-    places = unravel_index(index.reshape(-1), x.shape)
+    places = (index.reshape(-1),) if x.ndim == 1 else unravel_index(index.reshape(-1), x.shape)
     return Put, (x, source.reshape(-1), tuple(range(x.ndim)), bool(accumulate), *places)
 
 

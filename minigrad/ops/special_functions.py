@@ -161,9 +161,7 @@ class Logaddexp2(Pointwise):
 
     accepts, inplace = "f", False
     ufunc = np.logaddexp2
-    kernel = lambda x, y: where(
-        x == y, x + 1, where(x > y, x + LOG2_E * log1p(exp2(y - x)), y + LOG2_E * log1p(exp2(x - y)))
-    )
+    kernel = lambda x, y: where(x == y, x + 1, where(x > y, x, y) + LOG2_E * log1p(exp2(-abs(x - y))))
     dx = lambda x, y: 1 / (1 + exp2(y - x))
     dy = lambda x, y: 1 / (1 + exp2(x - y))
     samples = PAIRS

@@ -9,7 +9,7 @@ import minigrad
 from minigrad.kernels import cache, formula, generate, pointwise_calls
 from minigrad.ops.base.families import Pointwise
 from minigrad.ops.base.registry import TABLE
-from minigrad.ops.compare import where
+from minigrad.ops.compare import ClampBetween, where
 from tests.floats import FLOATS, some
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -135,8 +135,10 @@ def test_numpy_may_have_no_variants_of_a_function(info, vectorised, monkeypatch)
 
 
 def test_every_pointwise_name_that_is_quick_has_a_kernel():
-    for name in pointwise_calls.QUICK:
-        assert issubclass(TABLE[name].cls, Pointwise) and TABLE[name].cls.ufunc is not None
+    classes = [Pointwise]
+    for cls in classes:
+        classes += cls.__subclasses__()
+    assert {cls.name for cls in classes if cls.ufunc is not None} >= pointwise_calls.QUICK
 
 
 ODD = [0.0, -0.0, 1.0, -1.0, 2.0, 0.5, -2.5, 1e-30, 1e30, np.inf, -np.inf, np.nan, -np.nan, 7.0, -7.0]
@@ -144,18 +146,19 @@ ODD = [0.0, -0.0, 1.0, -1.0, 2.0, 0.5, -2.5, 1e-30, 1e30, np.inf, -np.inf, np.na
 
 @FLOATS
 @pytest.mark.parametrize(
-    "name", ["sign", "clamp_min", "clamp_max", "where", "pow", "fmod", "remainder", "floor_divide", "frac"]
+    "name", ["sign", "clamp_min", "clamp_max", "where", "pow", "fmod", "remainder", "floor_divide", "frac", "clamp"]
 )
 def test_kernels_in_place_of_numpys_functions_agree_at_odd_numbers(name, dtype, monkeypatch):
     x, y = (a.reshape(-1).astype(dtype) for a in np.meshgrid(ODD, ODD))
-    args = {"sign": (x,), "frac": (x,), "where": (x > y, x, y)}.get(name, (x, y))
+    args = {"sign": (x,), "frac": (x,), "where": (x > y, x, y), "clamp": (x, -1.0, 2.0)}.get(name, (x, y))
+    op = ClampBetween if name == "clamp" else TABLE[name].cls
     found = []
     for size in (10**9, 1):
         monkeypatch.setattr(pointwise_calls, "QUICK_FROM", size)
         monkeypatch.setattr(pointwise_calls, "FUSE_FROM", 1)
         monkeypatch.setattr(pointwise_calls, "calls", {})
         with np.errstate(all="ignore"):
-            found.append(TABLE[name].cls.impl(*args))
+            found.append(op.impl(*args))
     assert found[0].dtype == found[1].dtype == dtype
     np.testing.assert_allclose(found[1], found[0], rtol=1e-6 if dtype == "float32" else 1e-15, equal_nan=True)
 
@@ -170,3 +173,37 @@ def test_powers_and_their_gradients(y, size):
         usual = np.isfinite(x) & (x != 0)  # tests/parity has the others
         np.testing.assert_allclose((t**y).detach().numpy()[usual], (x**y)[usual], rtol=1e-14)
         np.testing.assert_allclose(dx.numpy()[usual], (y * x ** (y - 1))[usual], rtol=1e-14)
+
+
+def test_a_call_is_prepared_once_for_arrays_of_a_kind(monkeypatch):
+    monkeypatch.setattr(pointwise_calls, "calls", {})
+    x, op = np.linspace(-2, 2, 5000, dtype=np.float32), TABLE["threshold"].cls
+    assert pointwise_calls.known(op, (x, 0.5, -1.0)) is None
+    expected = np.where(x <= np.float32(0.5), np.float32(-1), x)
+    np.testing.assert_array_equal(minigrad.threshold(minigrad.tensor(x), 0.5, -1.0).numpy(), expected)
+    np.testing.assert_array_equal(pointwise_calls.known(op, (x, 0.5, -1.0)), expected)
+    table = pointwise_calls.known(op, (x.reshape(50, 100), 0.5, -1.0))
+    assert table is None  # another shape
+
+
+def test_a_call_that_fails_is_computed_again(monkeypatch):
+    x, op = minigrad.linspace(-2, 2, 5000), TABLE["threshold"].cls
+    expected = minigrad.threshold(x, 0.5, -1.0)
+
+    def fail(*args):
+        raise MemoryError
+
+    monkeypatch.setattr(pointwise_calls, "calls", dict.fromkeys(pointwise_calls.calls, fail))
+    assert pointwise_calls.known(op, (x.numpy(), 0.5, -1.0)) is None
+    monkeypatch.setattr(op, "compute", classmethod(lambda cls, *arrays: expected.numpy()))
+    assert minigrad.threshold(x, 0.5, -1.0).equal(expected)
+
+
+@pytest.mark.parametrize("name", ["logaddexp", "logaddexp2"])
+def test_logarithms_of_sums_keep_infinities_and_nan(name):
+    x, y = (a.reshape(-1) for a in np.meshgrid(ODD, ODD))
+    with np.errstate(all="ignore"):
+        expected = getattr(np, name)(x, y)
+    many = [np.tile(a, 40) for a in (x, y)]
+    found = getattr(minigrad, name)(*map(minigrad.tensor, many)).numpy()
+    np.testing.assert_allclose(found, np.tile(expected, 40), rtol=1e-14, equal_nan=True)

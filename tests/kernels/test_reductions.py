@@ -104,3 +104,14 @@ def test_small_arrays_and_integers_are_numpys(monkeypatch):
     monkeypatch.setattr(reductions_cpu, "module", None)
     differentiated(lambda x: x.sum(), numbers((100,)))
     differentiated(lambda x: x.sum(), np.arange(100_000))
+
+
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_all_elements_are_reduced_by_a_call_that_is_prepared_once(keepdim):
+    x = np.linspace(-1, 2, 6000).reshape(60, 100)
+    shape = (1, 1) if keepdim else ()
+    for scale in (1, 3):  # the second time by the prepared call
+        for a in (scale * x, (scale * x).astype(np.float32), np.asfortranarray(scale * x)):
+            found = minigrad.tensor(a).sum((0, 1), keepdim=keepdim)
+            assert found.shape == shape and abs(found.item() - a.sum(dtype=np.float64)) < 1e-2
+    assert ("sum", (60, 100), np.dtype(np.float64), (0, 1), keepdim) in reductions_cpu.whole_calls

@@ -98,3 +98,23 @@ def test_a_module_from_a_given_table_learns_unless_frozen():
     )
     assert nn.EmbeddingBag.from_pretrained(table, freeze=False).weight.requires_grad
     assert (nn.EmbeddingBag(4, 3, padding_idx=-1).weight[3] == 0).all()
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean"])
+def test_many_rows_are_summed_without_a_copy_and_differentiate_twice(mode):
+    rng = np.random.default_rng(0)
+    x, table = (
+        minigrad.tensor(rng.integers(0, 40, 900)),
+        minigrad.tensor(rng.standard_normal((40, 8)), requires_grad=True),
+    )
+    offsets = minigrad.tensor([0, 10, 10, 700])
+    rows = F.embedding(x, table)
+    wanted = minigrad.stack([getattr(r, mode)(0) if len(r) else r.sum(0) for r in rows.split([10, 0, 690, 200])])
+    out, found = F.embedding_bag(x, table, offsets, mode=mode), []
+    for y in (out, wanted):
+        (g,) = minigrad.autograd.grad((y**3).sum(), table, create_graph=True)
+        found.append([y, g, *minigrad.autograd.grad((g**2).sum(), table)])
+    assert all(minigrad.allclose(a, b) for a, b in zip(*found))
+    tables = minigrad.stack([table, 2 * table]).detach()
+    batched = minigrad.vmap(lambda t: F.embedding_bag(x, t, offsets, mode=mode))(tables)
+    assert minigrad.allclose(batched, minigrad.stack([out, 2 * out]))

@@ -479,3 +479,32 @@ print({found["num_threads"] for found in threadpoolctl.threadpool_info() if foun
 """
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "{1}"
+
+
+def test_many_reflections_give_the_orthogonal_factor():
+    a = np.random.default_rng(0).standard_normal((3, 70, 40))
+    packed, tau = zip(*[np.linalg.qr(matrix, "raw") for matrix in a])
+    found = torch.linalg.householder_product(torch.tensor(np.stack(packed)).mT, torch.tensor(np.stack(tau)))
+    np.testing.assert_allclose(found.numpy(), np.linalg.qr(a).Q, atol=1e-13)
+    none = torch.linalg.householder_product(torch.tensor(a), torch.zeros(3, 0, dtype=torch.float64))
+    assert none.equal(torch.eye(70, 40, dtype=torch.float64).expand(3, 70, 40))
+
+
+@pytest.mark.parametrize("p", [0.0, 1.0, 2.0, 3.0])
+def test_distances_of_near_points_are_exact(p):
+    x = np.random.default_rng(0).standard_normal((40, 6))
+    x[20:] = x[:20] + 1e-9
+    first, second = np.triu_indices(40, 1)
+    found = torch.pdist(torch.tensor(x), p)
+    expected = np.linalg.norm(x[first] - x[second], p, -1)
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("edge_order", [1, 2])
+def test_equal_distances_are_coordinates(edge_order):
+    x = torch.randn(5, 6, dtype=torch.float64)
+    by_distance = torch.gradient(x, spacing=0.5, edge_order=edge_order)
+    places = [0.5 * torch.arange(n, dtype=x.dtype) for n in (5, 6)]
+    by_places = torch.gradient(x, spacing=places, edge_order=edge_order)
+    assert all(torch.allclose(a, b) for a, b in zip(by_distance, by_places))
+    assert not torch.gradient(x, spacing=0, edge_order=edge_order)[0].isfinite().any()

@@ -65,6 +65,14 @@ def {name}_columns(index, given_, made_):
         for k in range(index.size):
             made_[r, {target}] {does} given_[r, {source}]
 """
+MOVE = """
+@njit(nogil=True)
+def add_moved(source, target, x_, out_):
+    for k in range(source.size):
+        x, out = x_[at(source[k])], out_[at(target[k])]
+        for j in range(out.size):
+            out[j] += x[j]
+"""
 GATHER = """
 
 @njit(nogil=True)
@@ -100,6 +108,7 @@ SOURCE = (
     HEAD
     + TAKE
     + ADD
+    + MOVE
     + "".join(
         [
             GATHER.format(**words) + "".join([SCATTER.format(name=name, how=how, **words) for name, how in HOW.items()])
@@ -233,6 +242,17 @@ def add(x: np.ndarray, dims: tuple, indices: tuple, rows: Any, known: bool = Fal
     if not worth_a_kernel(x, math.prod(shape)) or index.dtype.kind != "i" or not like(rows, shape, x):
         return False
     return run_by_slices("add", x, dim, index, True, [lines(rows, dim, dim + index.ndim), lines(x, dim)], rows.size)
+
+
+def add_moved(out: np.ndarray, target: np.ndarray, x: np.ndarray, source: np.ndarray) -> bool:
+    """Add row source[i] of x to row target[i] of out, for all i, without a copy of the rows."""
+    if not worth_a_kernel(x, source.size * math.prod(x.shape[1:])):
+        return False
+    places = [positive(index, len(a), False) for index, a in ((source, x), (target, out))]
+    if places[0] is None or places[1] is None:
+        return False
+    module(x.dtype).add_moved(*places, x.reshape(len(x), -1), out.reshape(len(out), -1))
+    return True
 
 
 def run_by_slices(name: str, x: np.ndarray, dim: int, index: np.ndarray, signed: bool, arrays: list, work: int) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -201,6 +202,8 @@ def sum_along(x_, out_):
 
 
 module = by_dtype("reductions", SOURCE)
+whole_calls: dict[tuple, Callable] = {}  # of all elements of arrays of a kind, on one thread
+REMEMBERED = 1024
 
 
 def reduce(name: str, x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray | None:
@@ -209,6 +212,9 @@ def reduce(name: str, x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray |
     `name` is "sum", "squares" (sum of squares), "known" (sum without NaN), "product", "maximum" or "minimum"."""
     if on_device(x):
         return cuda_kernels("reductions_cuda").reduce(name, [x], dims, keepdim)
+    call = whole_calls.get((name, x.shape, x.dtype, dims, keepdim))
+    if call is not None and x.flags.c_contiguous and not only_definitions():
+        return call(x)
     if name == "sum" and x.dtype.kind == "i":
         return sum_integers(x, dims, keepdim)
     if x.size < REDUCE_FROM or only_definitions() or x.dtype.kind != "f" or not dims or not x.flags.c_contiguous:
@@ -217,7 +223,7 @@ def reduce(name: str, x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray |
         if x.size < GRAIN * WORK:
             if name in EXTREMES:  # of all elements: NumPy takes 0.4 to 0.6 of one thread's time
                 return None
-            return along(name, x.reshape(1, -1)).reshape((1,) * (x.ndim * keepdim))
+            return prepared(name, x, dims, keepdim)(x)
         return last_group(name, x, [x.size], 0, 1).reshape((1,) * (x.ndim * keepdim))
     kept = tuple([1 if d in dims else n for d, n in enumerate(x.shape)])
     left = [n for d, n in enumerate(x.shape) if d not in dims]
@@ -230,6 +236,21 @@ def reduce(name: str, x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray |
         sizes[dims[first] : dims[-1] + 1] = [1] * (len(dims) - first)
         dims = dims[:first]
     return total.reshape(kept if keepdim else left)
+
+
+def prepared(name: str, x: np.ndarray, dims: tuple, keepdim: bool) -> Callable:
+    """Return the reduction of all elements as a function of arrays like x: the work takes no longer than Python's steps."""
+    kernel, shape, dtype, empty = kernel_along(name, x.dtype)[0], (1,) * (x.ndim * keepdim), x.dtype, np.empty
+
+    def call(x: np.ndarray) -> np.ndarray:
+        out = empty(1, dtype)
+        kernel(x.reshape(1, -1), out)
+        return out.reshape(shape)
+
+    if len(whole_calls) >= REMEMBERED:
+        whole_calls.clear()
+    whole_calls[name, x.shape, x.dtype, dims, keepdim] = call
+    return call
 
 
 def sum_integers(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray | None:

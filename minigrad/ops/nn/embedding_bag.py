@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from ...arrays.dtypes import FLOATS
-from ...arrays.kinds import on_device, place
+from ...arrays.kinds import on_device, place, zeros
 from ...arrays.meta import is_meta
 from ...core.tensor import Tensor, wrap
 from ...errors import OutsideError, error
-from ..base.families import NonDifferentiable
+from ...kernels.cpu import index_cpu as kernels
+from ...layers.batching import front
+from ..base.families import Linear, NonDifferentiable
 from ..compare import where
 from ..create import arange
 from ..gather import Gather
@@ -23,7 +25,7 @@ from ..join import cat
 from ..scattering import ScatterExtreme
 from ..sort import searchsorted
 from ..transfer import placed
-from .embedding import AddRows, Embed, padding_row, shorten
+from .embedding import AddRows, Embed, padding_row, shorten, steps
 from .entry import functional
 
 WHO = "embedding_bag"
@@ -73,8 +75,12 @@ def embedding_bag(
     padding = None if padding_idx is None else padding_row(WHO, padding_idx, weight.shape[0], RuntimeError)
     if max_norm is not None:
         shorten(weight, input, max_norm, norm_type)
+    whole = mode != "max" and padding is per_sample_weights is None and not scale_grad_by_freq
     try:
-        rows = Embed.apply(weight, input, padding, bool(scale_grad_by_freq))
+        if whole:
+            out = MoveRows.apply(weight, input, bags, n_bags)
+        else:
+            rows = Embed.apply(weight, input, padding, bool(scale_grad_by_freq))
     except OutsideError:  # of an earlier call
         raise
     except IndexError as e:
@@ -84,9 +90,10 @@ def embedding_bag(
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.reshape(-1, 1)
     there = None if padding is None else input.ne(padding).unsqueeze(1)
-    out = largest(rows, bags, n_bags, there) if mode == "max" else summed(rows, bags, n_bags, there)
+    if not whole:
+        out = largest(rows, bags, n_bags, there) if mode == "max" else summed(rows, bags, n_bags, there)
     if mode == "mean":
-        ones = rows.new_ones((n, 1)) if there is None else there.to(rows.dtype)
+        ones = weight.new_ones((n, 1)) if there is None else there.to(weight.dtype)
         out = out / AddRows.apply(ones, bags, n_bags).clamp(min=1)
     return out[:-1] if include_last_offset else out
 
@@ -107,12 +114,39 @@ class BagNumbers(NonDifferentiable):
                 f"offsets must begin with 0, grow, and end at most at the input's length {n}, but are {starts.tolist()}"
             )
             raise error(RuntimeError, WHO, what, "pass the index in input at which each bag begins")
-        found = [np.searchsorted(row, np.arange(n), "right") - 1 for row in rows]
+        found = [np.repeat(np.arange(row.size), np.diff(row, append=n)) for row in rows]
         return placed(np.array(found, np.int64).reshape(*starts.shape[:-1], n), place(offsets))
 
     batch = lambda offsets, n: (offsets, n)
 
     definition = lambda offsets, n: searchsorted(offsets, arange(n, device=offsets.device), right=True) - 1
+
+
+class MoveRows(Linear):
+    """n rows, in which row target[i] is the sum of all x[source[i]].  Its transpose exchanges source and target."""
+
+    name = WHO
+    integers = ("source", "target")
+
+    @staticmethod
+    def impl(x: Any, source: Any, target: Any, n: int) -> Any:
+        out = zeros((n, *x.shape[1:]), x)
+        if type(x) is np.ndarray and kernels.add_moved(out, target, x, source):
+            return out
+        return AddRows.impl(Embed.impl(x, source, None, False), target, n)
+
+    dx = lambda g, source, target, shape: MoveRows.apply(g, target, source, shape[0])
+
+    def vmap(info: Any, in_dims: tuple, x: Tensor, source: Tensor, target: Tensor, n: int) -> tuple:
+        """Treat a batch of tables as one long table, with shifted indices."""
+        b = info.batch_size
+        x, source, target = (front(t, d, b) for t, d in zip((x, source, target), in_dims))
+        source, target = source + steps(b, x.shape[1], source), target + steps(b, n, target)
+        return MoveRows.apply(x.flatten(0, 1), source.flatten(), target.flatten(), b * n).unflatten(0, (b, n)), 0
+
+    definition = lambda x, source, target, n: x.new_zeros((n, *x.shape[1:])).index_add(
+        0, target, x.index_select(0, source)
+    )
 
 
 def summed(rows: Tensor, bags: Tensor, n_bags: int, there: Tensor | None) -> Tensor:
