@@ -368,7 +368,7 @@ def by_products(x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
     squares = scale - 2 * np.matmul(x, np.swapaxes(y, -1, -2))
     if not has_numbers(squares):
         return squares
-    close = tuple(places_where(squares < scale * 1e-3).T)
+    close = tuple(places_where(squares < scale * 0.03).T)
     if close[0].size * x.shape[-1] > CHUNK:
         return None
     *lead, i, j = close
