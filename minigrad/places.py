@@ -19,7 +19,7 @@ from contextvars import ContextVar
 from functools import lru_cache
 from itertools import islice
 from types import CodeType, FrameType, TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -50,11 +50,37 @@ def home(value: Any) -> str:
     return found if isinstance(found, str) else ""
 
 
-class Place(NamedTuple):
-    """A line of the user's program; its text is read only when shown."""
+class Place:
+    """A line of the user's program.  Its number and its text are read only when shown: Python finds a line by a search.
 
-    file: str
-    line: int
+    Without a line, `ran` holds the code that ran and the position of its instruction.
+    """
+
+    __slots__ = ("_line", "file", "ran")
+
+    def __init__(self, file: str, line: int | None, ran: tuple[CodeType, int] | None = None):
+        self.file, self._line, self.ran = file, line, ran
+
+    def __iter__(self) -> Iterator:
+        return iter((self.file, self.line))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Place) and [*self] == [*other]
+
+    def __hash__(self) -> int:
+        return hash((*self,))
+
+    def __reduce__(self) -> tuple:
+        return Place, (*self,)
+
+    @property
+    def line(self) -> int:
+        """Number of the line."""
+        if self._line is None and self.ran is not None:
+            code, instruction = self.ran
+            lines = [line for start, end, line in code.co_lines() if start <= instruction < end]
+            self._line = lines[0] or code.co_firstlineno
+        return self._line or 0
 
     @property
     def code(self) -> str:
@@ -95,9 +121,15 @@ def user_frame(depth: int = 1) -> FrameType | None:
 
 def outside(frame: FrameType | None) -> FrameType | None:
     """Return a frame, or the innermost one around it that belongs to the user; None if the command alone is around it."""
-    while frame is not None and (file := frame.f_code.co_filename).startswith(BETWEEN):
-        frame = None if file.startswith(COMMANDS) else frame.f_back
+    while frame is not None and (code := whose(frame.f_code.co_filename)) != "user":
+        frame = None if code == "command" else frame.f_back
     return frame
+
+
+@lru_cache(4096)
+def whose(file: str) -> str:
+    """Return whose code a file has: "user", "command", or "between" for code that calls minigrad for the user's line."""
+    return "user" if not file.startswith(BETWEEN) else "command" if file.startswith(COMMANDS) else "between"
 
 
 def caller_of(frame: FrameType) -> FrameType | None:
@@ -139,8 +171,10 @@ def user_place() -> Place | None:
     """Return the user's line that is running."""
     if (place := held.get()) is not None:
         return place
-    frame = user_frame(2)
-    return None if frame is None else Place(frame.f_code.co_filename, frame.f_lineno)
+    if (frame := user_frame(2)) is None:
+        return None
+    code = frame.f_code
+    return Place(code.co_filename, None, (code, frame.f_lasti))
 
 
 def raised_at(e: BaseException) -> Place | None:

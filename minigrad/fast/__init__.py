@@ -58,7 +58,7 @@ from .flat_nodes import (
     zeros,
 )
 from .text_plan import Plan, execute, is_pointwise
-from .writes import write_plain
+from .writes import set_part, write_plain
 
 __all__ = ["PLAIN", "definition", "specialisable", "specialise", "generate_apply"]
 
@@ -69,6 +69,8 @@ def install() -> None:
     """Install the fast path: operations are generated at their first call, and writes that change no history are short."""
     if not GENERIC:
         services.provide(accelerate=accelerate, write=write_plain)
+        lines = "if written(self, index, value):\n    return None\n"
+        public_calls.install_method("__setitem__", lines, {"written": set_part})
 
 
 def accelerate(cls: Any) -> bool:

@@ -94,6 +94,7 @@ CALLS = {
             "a.reshape((*a.shape[:start_dim], -1))",
             "result.shape",
             f"type(start_dim) is int and end_dim == -1 and 0 <= start_dim < a.ndim - 1 and {ROWS}",
+            "if start_dim == a.ndim - 1 and end_dim == -1 and type(start_dim) is int:\n    return input",
         ),
     },
     "Expand": {
@@ -213,7 +214,7 @@ def install(cls: Any, plan: Plan, scope: dict) -> None:
         entry = registry.TABLE.get(name)
         lines = text(call, plan, "self" if entry is None else "input")
         if entry is None:
-            install_method(cls, name, lines, scope)
+            install_method(name, lines, scope)
         else:
             begin_with(entry.function, lines, scope)
         cls.dispatch_source += f"\n# {name} begins with\n{lines}"
@@ -275,7 +276,7 @@ def plainly_joined(join: Callable, tensors: Any, dim: Any) -> Tensor | None:
 LISTS = {list, tuple}
 
 
-def install_method(cls: Any, name: str, call: str, scope: dict) -> None:
+def install_method(name: str, call: str, scope: dict) -> None:
     """Give Tensor a method, or a property, that begins with these lines."""
     attribute: Any = getattr(Tensor, name)
     definition = attribute.fget if isinstance(attribute, property) else attribute

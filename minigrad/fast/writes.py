@@ -11,14 +11,17 @@ import numpy as np
 from ..arrays.dtypes import FLOATS, HALVES, check_fits
 from ..arrays.errstate import restore, silence
 from ..arrays.kinds import KINDS
-from ..core.frames import OFF, ON, Frame
+from ..core.frames import OFF, ON, Frame, current
 from ..core.graph import history
 from ..core.saved import INFERENCE, memory
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, wrap
 from ..errors import OutsideError
+from ..events import events, unheard
 from ..kernels import pointwise_calls, select
 from ..ops.base.families import Pointwise
 from ..ops.copy import Copy
+from ..ops.index_parts import is_plain
+from .flat_nodes import PLAIN, constant, numbers
 
 
 def untracked(x: Tensor) -> bool:
@@ -37,8 +40,12 @@ def write_plain(frame: Frame, fn: Any, x: Tensor, others: tuple) -> bool:
     if x._layer is not None or x._ver is INFERENCE or grad and not untracked(x):
         return False
     a, values = x._a, []
+    table = numbers.get(a.dtype) if type(a) is np.ndarray else None
     for o in others:
-        if type(o) is not float and type(o) is not int:
+        if type(o) is float or type(o) is int:
+            if table is not None and fn is not Copy:
+                o = (table[o] if o in table else constant(o, table, a.dtype))._a
+        else:
             if isinstance(o, Tensor):
                 if o._layer is not None or grad and history(o) is not None:
                     return False
@@ -58,6 +65,23 @@ def write_plain(frame: Frame, fn: Any, x: Tensor, others: tuple) -> bool:
         restore(previous)
     (x._ver or memory(x)).bump(fn.name + "_")
     return True
+
+
+def set_part(self: Tensor, index: Any, value: Any) -> bool:
+    """Write `self[index] = value` for a plain index and a plain value; return False for anything else, and what NumPy rejects."""
+    frame = current()
+    if type(self) not in PLAIN or type(a := self._a) is not np.ndarray or type(index) is not int and not is_plain(index):
+        return False
+    if (type(value) is float and a.dtype not in FLOATS) or frame is ON and not untracked(self):
+        return False
+    if events.dual_level_of is not unheard or self._ver is INFERENCE:
+        return False
+    try:
+        part = wrap(a[index, ...] if type(index) is not tuple else a[index + (...,)])  # noqa: RUF005
+    except IndexError:  # the definition explains it
+        return False
+    part._ver = self._ver or memory(self)
+    return write_plain(frame, Copy, part, (value,))
 
 
 def write_short(fn: Any, a: np.ndarray, others: list) -> bool:
