@@ -11,12 +11,14 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
+from ..arrays.dtypes import F4, F8
 from ..arrays.kinds import KINDS, strided
 from ..core.frames import current
 from ..core.graph import history
@@ -29,7 +31,7 @@ from ..ops.public_functions import begin_with, operation_of, rename_code
 from ..ops.reduce import count
 from . import formula_text
 from .flat_nodes import PLAIN
-from .text_plan import Plan
+from .text_plan import Plan, execute
 
 CALL = """\
 if type({x}) in PLAIN and type(a := {x}._a) is ndarray and (frame := current()).eager_ok and frame.on_op is None:
@@ -210,6 +212,8 @@ def install(cls: Any, plan: Plan, scope: dict) -> None:
     """Put the operation's generated code in front of its public functions."""
     scope |= {"new_axis": new_axis, "swapped": swapped, "is_plain": is_plain, "expanded": expanded}
     scope |= {"known": known, "are_sizes": are_sizes, "axes": axes, "count": count, "ALL": ALL}
+    if cls.__name__ in JOINS:
+        install_tracked(cls, plan, scope)
     for name, call in CALLS.get(cls.__name__, {}).items():
         entry = registry.TABLE.get(name)
         lines = text(call, plan, "self" if entry is None else "input")
@@ -234,22 +238,59 @@ def text(call: Call, plan: Plan, x: str) -> str:
 
 
 # ---------------------------------------------------------------------- joins
+@dataclass
+class Join:
+    """A public function that joins tensors along a dimension."""
+
+    name: str
+    rank: int  # dimensions that the result has more than each tensor
+    array: Callable  # (arrays, dim) -> the result, by NumPy, which raises an error for arrays that do not fit
+    kept: Callable  # (arrays, dim) -> the arguments of the operation before the tensors
+    tracked: dict = field(default_factory=dict)  # JOINED by the number of its arguments, once `apply` was generated for it
+
+
+def stacked(arrays: list, dim: int) -> np.ndarray:
+    """Stack arrays of one shape along a new dimension."""
+    return np.array(arrays) if not dim else np.concatenate([a[new_axis(dim)] for a in arrays], dim)
+
+
+def ends(arrays: list, dim: int) -> tuple:
+    """Return the dimension, and where each array begins and the last ends along it."""
+    return dim, tuple(accumulate([a.shape[dim] for a in arrays], initial=0))
+
+
 JOINS: dict = {
-    "Cat": ("cat", np.concatenate),
-    "Stack": ("stack", lambda arrays, dim: np.array(arrays) if dim == 0 else None),
+    "Cat": Join("cat", 0, np.concatenate, ends),
+    "Stack": Join("stack", 1, stacked, lambda arrays, dim: (dim,)),
 }
+
+# the result of a join, with its history
+JOINED = """\
+def joined(result, frame, {names}):
+    {history}
+    return out
+"""
 
 
 def install_join(cls: Any) -> None:
     """Let the public function of a join begin with `plainly_joined`."""
     if cls.__name__ in JOINS:
-        name, join = JOINS[cls.__name__]
+        join = JOINS[cls.__name__]
         lines = "if (joined := join(by, tensors, dim)) is not None:\n    return joined\n"
-        begin_with(registry.TABLE[name].function, lines, {"join": plainly_joined, "by": join})
+        begin_with(registry.TABLE[join.name].function, lines, {"join": plainly_joined, "by": join})
 
 
-def plainly_joined(join: Callable, tensors: Any, dim: Any) -> Tensor | None:
-    """Join untracked plain tensors of one dtype; return None for anything else, and what NumPy rejects."""
+def install_tracked(cls: Any, plan: Plan, scope: dict) -> None:
+    """Generate the code that gives the result of a join of this many tensors its history."""
+    lines = f"{formula_text.NEW}\n{formula_text.with_history(plan)}"
+    source = JOINED.format(names=", ".join(plan.names), history=formula_text.indented(lines, 4))
+    execute(f"history of {cls.name}", source, scope)
+    JOINS[cls.__name__].tracked[len(plan.names)] = scope["joined"]
+    cls.dispatch_source += f"\n\n{source}"
+
+
+def plainly_joined(join: Join, tensors: Any, dim: Any) -> Tensor | None:
+    """Join plain tensors of one dtype; return None for anything else, and what NumPy rejects."""
     frame = current()
     if (
         not frame.eager_ok
@@ -259,18 +300,26 @@ def plainly_joined(join: Callable, tensors: Any, dim: Any) -> Tensor | None:
         or type(dim) is not int
     ):
         return None
-    arrays, tracking = [], frame.grad
+    arrays, history_of_any = [], False
     for t in tensors:
-        if type(t) not in PLAIN or tracking and (t._edge if t._view is None else history(t)) is not None:
+        if type(t) not in PLAIN:
             return None
         arrays.append(t._a)
+        history_of_any = history_of_any or (t._edge if t._view is None else history(t)) is not None
     if not arrays or len({a.dtype for a in arrays}) > 1:
         return None
     try:
-        result = join(arrays, dim)
+        dim = dim if dim >= 0 else dim + arrays[0].ndim + join.rank
+        result = join.array(arrays, dim)
+        kept = join.kept(arrays, dim) if history_of_any and frame.grad else None
     except Exception:  # the function explains it
         return None
-    return wrap(result) if result is not None and result.flags.c_contiguous else None
+    if not result.flags.c_contiguous:
+        return None
+    if kept is None:
+        return wrap(result)
+    made = join.tracked.get(len(kept) + len(arrays)) if result.dtype is F4 or result.dtype is F8 else None
+    return None if made is None else made(result, frame, *kept, *tensors)
 
 
 LISTS = {list, tuple}
