@@ -23,10 +23,13 @@ from ..arrays.kinds import KINDS, strided
 from ..core.frames import current
 from ..core.graph import history
 from ..core.tensor import Tensor, wrap
+from ..kernels.cpu.index_cpu import in_range
 from ..kernels.formula import compiled
 from ..ops.base import registry
 from ..ops.dimensions import ALL, axes
 from ..ops.index_parts import is_plain
+from ..ops.nn.cross_entropy import expect_logits
+from ..ops.nn.loss import expect_logarithms
 from ..ops.public_functions import begin_with, operation_of, rename_code
 from ..ops.reduce import count
 from . import formula_text
@@ -41,10 +44,10 @@ if type({x}) in PLAIN and type(a := {x}._a) is ndarray and (frame := current()).
             {computed}
     except Exception:  # the function explains it
         result = None
-    if type(result) is ndarray:
+    if type(result) is {kind}:
         {names} = {x}, {kept}
         {history}
-        return out
+        return {returned}
 """
 
 METHOD = """\
@@ -83,7 +86,11 @@ SPREAD = Call(
     "dims, keepdim, 1",
     f"correction is None and unbiased is None and type(dim) is not bool and {OVER} and count(a.shape, dims) > 1",
 )
-
+CLASSES = (
+    f"{FLOATS} and type(target) in PLAIN and type(b := target._a) is ndarray and b.dtype is I8 and a.ndim == 2 and a.size "
+    "and b.shape == a.shape[:1] and type(ignore_index) is int and weight is size_average is reduce is None "
+    "and reduction == 'mean'"
+)
 
 # operation -> name of the function -> its call
 CALLS = {
@@ -155,6 +162,29 @@ CALLS = {
     "Std": {"std": SPREAD},
     "Sum": {"sum": TOTAL},
     "Mean": {"mean": TOTAL},
+    "MeanCrossEntropy": {
+        "cross_entropy": Call(
+            "impl(a, b, 1, ignore_index, 0)",
+            "target, 1, ignore_index, 0",
+            f"{CLASSES} and not label_smoothing and (input._edge is None or expect_logits(input, target, a.shape[1]) is None)",
+        )
+    },
+    "MeanNLL": {
+        "nll_loss": Call(
+            "impl(a, b, 1, ignore_index, 0)",
+            "target, 1, ignore_index, 0",
+            f"{CLASSES} and (input._edge is None or expect_logarithms('nll_loss', input) is None)",
+        )
+    },
+    "Gather": {
+        "gather": Call(
+            "impl(a, d, b)",
+            "d, index",
+            "type(dim) is int and 0 <= (d := dim if dim >= 0 else dim + a.ndim) < a.ndim and a.itemsize != 2 "
+            "and type(index) in PLAIN and type(b := index._a) is ndarray and b.dtype is I8 and b.ndim == a.ndim and b.size "
+            "and b.shape[:d] == a.shape[:d] and b.shape[d + 1 :] == a.shape[d + 1 :] and in_range(b, a.shape[d])",
+        )
+    },
     "Norm": {
         "norm": Call("impl(a, dims, keepdim, 2.0)", "dims, keepdim, 2.0", f"dtype is None and p == 'fro' and {OVER}")
     },
@@ -212,6 +242,7 @@ def install(cls: Any, plan: Plan, scope: dict) -> None:
     """Put the operation's generated code in front of its public functions."""
     scope |= {"new_axis": new_axis, "swapped": swapped, "is_plain": is_plain, "expanded": expanded}
     scope |= {"known": known, "are_sizes": are_sizes, "axes": axes, "count": count, "ALL": ALL}
+    scope |= {"expect_logits": expect_logits, "expect_logarithms": expect_logarithms, "in_range": in_range}
     if cls.__name__ in JOINS:
         install_tracked(cls, plan, scope)
     for name, call in CALLS.get(cls.__name__, {}).items():
@@ -233,8 +264,19 @@ def text(call: Call, plan: Plan, x: str) -> str:
         computed=formula_text.indented(formula_text.quietly(plan.cls, f"result = {call.array}"), 12),
         names=", ".join(plan.names),
         kept=call.kept,
-        history=formula_text.indented(f"{formula_text.NEW}\n{formula_text.with_history(plan)}", 8),
+        kind="ndarray" if len(plan.outs) == 1 else "tuple",
+        history=formula_text.indented(new_with_history(plan), 8),
+        returned=plan.outs[0],
     )
+
+
+def new_with_history(plan: Plan) -> str:
+    """Return lines that make the tensors of the result, or of a tuple of results, and give them their history."""
+    made = formula_text.NEW
+    if len(plan.outs) > 1:
+        lines = [f"{k} = as_tensor(a{i})" for i, k in enumerate(plan.outs)]
+        made = "\n".join([f"{', '.join(f'a{i}' for i in range(len(lines)))} = result", *lines])
+    return f"{made}\n{formula_text.with_history(plan)}"
 
 
 # ---------------------------------------------------------------------- joins
@@ -282,8 +324,7 @@ def install_join(cls: Any) -> None:
 
 def install_tracked(cls: Any, plan: Plan, scope: dict) -> None:
     """Generate the code that gives the result of a join of this many tensors its history."""
-    lines = f"{formula_text.NEW}\n{formula_text.with_history(plan)}"
-    source = JOINED.format(names=", ".join(plan.names), history=formula_text.indented(lines, 4))
+    source = JOINED.format(names=", ".join(plan.names), history=formula_text.indented(new_with_history(plan), 4))
     execute(f"history of {cls.name}", source, scope)
     JOINS[cls.__name__].tracked[len(plan.names)] = scope["joined"]
     cls.dispatch_source += f"\n\n{source}"
