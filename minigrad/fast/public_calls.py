@@ -176,6 +176,14 @@ CALLS = {
             f"{CLASSES} and (input._edge is None or expect_logarithms('nll_loss', input) is None)",
         )
     },
+    "LayerNorm": {
+        "layer_norm": Call(
+            "impl(a, b, c, dims, eps)",
+            "weight, bias, dims, eps",
+            f"{FLOATS} and {same_dtype('weight')} and {same_dtype('bias', 'c')} and b.shape == c.shape == normalized_shape "
+            "and type(eps) is float and a.shape[(k := a.ndim - b.ndim) :] == b.shape and (dims := ALL[a.ndim][k:])",
+        )
+    },
     "Gather": {
         "gather": Call(
             "impl(a, d, b)",
