@@ -76,7 +76,8 @@ ONE_OR_MANY = "{1} = {0}\nif type({0}[0]) is not int:\n    ({1},) = {0}".format
 ROWS = "a.flags.c_contiguous"
 KIND = "(a.dtype is F4 or a.dtype is F8)"
 FLOATS = f"{KIND} and {ROWS}"
-OVER = f"{FLOATS} and {formula_text.IS_BOOL} and (dims := axes(input, dim, '')) is not None"
+DIMS = "(dims := ALL[a.ndim] if dim is None else axes(input, dim, '')) is not None"
+OVER = f"{FLOATS} and {formula_text.IS_BOOL} and {DIMS}"
 ALONG = f"dtype is None and type(dim) is int and a.ndim and {FLOATS} and (dims := axes(input, dim, '')) is not None"
 SIZES = "(sizes in known or are_sizes(sizes))"
 ROW = Call("impl(a, dims)", "dims", ALONG)

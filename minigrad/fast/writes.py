@@ -14,7 +14,7 @@ from ..arrays.kinds import KINDS
 from ..core.frames import OFF, ON, Frame, current
 from ..core.graph import history
 from ..core.saved import INFERENCE, memory
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Tensor
 from ..errors import OutsideError
 from ..events import events, unheard
 from ..kernels import pointwise_calls, select
@@ -68,20 +68,26 @@ def write_plain(frame: Frame, fn: Any, x: Tensor, others: tuple) -> bool:
 
 
 def set_part(self: Tensor, index: Any, value: Any) -> bool:
-    """Write `self[index] = value` for a plain index and a plain value; return False for anything else, and what NumPy rejects."""
+    """Write `self[index] = value` for a plain index and a plain value if no history changes; return False for anything else."""
     frame = current()
+    grad = frame is ON
+    if not grad and frame is not OFF or frame.observers or events.dual_level_of is not unheard:
+        return False
     if type(self) not in PLAIN or type(a := self._a) is not np.ndarray or type(index) is not int and not is_plain(index):
         return False
-    if (type(value) is float and a.dtype not in FLOATS) or frame is ON and not untracked(self):
+    if self._ver is INFERENCE or grad and not untracked(self) or 0 in a.strides:
         return False
-    if events.dual_level_of is not unheard or self._ver is INFERENCE:
+    if type(value) in PLAIN and value._a.dtype is a.dtype and not (grad and history(value) is not None):
+        value = value._a
+    elif type(value) is not int and (type(value) is not float or a.dtype not in FLOATS):
         return False
     try:
-        part = wrap(a[index, ...] if type(index) is not tuple else a[index + (...,)])  # noqa: RUF005
-    except IndexError:  # the definition explains it
+        check_fits("copy", a.dtype, value)
+        a[index] = value
+    except Exception:  # the definition explains it
         return False
-    part._ver = self._ver or memory(self)
-    return write_plain(frame, Copy, part, (value,))
+    (self._ver or memory(self)).bump("copy_")
+    return True
 
 
 def write_short(fn: Any, a: np.ndarray, others: list) -> bool:
