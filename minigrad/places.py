@@ -19,7 +19,7 @@ from contextvars import ContextVar
 from functools import lru_cache
 from itertools import islice
 from types import CodeType, FrameType, TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -50,37 +50,11 @@ def home(value: Any) -> str:
     return found if isinstance(found, str) else ""
 
 
-class Place:
-    """A line of the user's program.  Its number and its text are read only when shown: Python finds a line by a search.
+class Place(NamedTuple):
+    """A line of the user's program; its text is read only when shown."""
 
-    Without a line, `ran` holds the code that ran and the position of its instruction.
-    """
-
-    __slots__ = ("_line", "file", "ran")
-
-    def __init__(self, file: str, line: int | None, ran: tuple[CodeType, int] | None = None):
-        self.file, self._line, self.ran = file, line, ran
-
-    def __iter__(self) -> Iterator:
-        return iter((self.file, self.line))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Place) and [*self] == [*other]
-
-    def __hash__(self) -> int:
-        return hash((*self,))
-
-    def __reduce__(self) -> tuple:
-        return Place, (*self,)
-
-    @property
-    def line(self) -> int:
-        """Number of the line."""
-        if self._line is None and self.ran is not None:
-            code, instruction = self.ran
-            lines = [line for start, end, line in code.co_lines() if start <= instruction < end]
-            self._line = lines[0] or code.co_firstlineno
-        return self._line or 0
+    file: str
+    line: int
 
     @property
     def code(self) -> str:
@@ -173,8 +147,17 @@ def user_place() -> Place | None:
         return place
     if (frame := user_frame(2)) is None:
         return None
-    code = frame.f_code
-    return Place(code.co_filename, None, (code, frame.f_lasti))
+    key = id(code := frame.f_code), frame.f_lasti
+    if (found := known_lines.get(key)) is None:
+        if len(known_lines) >= 4096:
+            known_lines.clear()
+        found = known_lines[key] = code, Place(code.co_filename, frame.f_lineno)
+    return found[1]
+
+
+# by the id of a code and the position of an instruction: that code, which must live on, and its line; Python finds a line by
+# a search from the code's beginning
+known_lines: dict[tuple[int, int], tuple[CodeType, Place]] = {}
 
 
 def raised_at(e: BaseException) -> Place | None:

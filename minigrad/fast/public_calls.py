@@ -297,7 +297,7 @@ class Join:
     rank: int  # dimensions that the result has more than each tensor
     array: Callable  # (arrays, dim) -> the result, by NumPy, which raises an error for arrays that do not fit
     kept: Callable  # (arrays, dim) -> the arguments of the operation before the tensors
-    tracked: dict = field(default_factory=dict)  # JOINED by the number of its arguments, once `apply` was generated for it
+    tracked: dict = field(default_factory=dict)  # JOINED by the number of arguments, once `apply` exists for it
 
 
 def stacked(arrays: list, dim: int) -> np.ndarray:

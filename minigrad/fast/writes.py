@@ -39,20 +39,9 @@ def write_plain(frame: Frame, fn: Any, x: Tensor, others: tuple) -> bool:
         return False
     if x._layer is not None or x._ver is INFERENCE or grad and not untracked(x):
         return False
-    a, values = x._a, []
-    table = numbers.get(a.dtype) if type(a) is np.ndarray else None
-    for o in others:
-        if type(o) is float or type(o) is int:
-            if table is not None and fn is not Copy:
-                o = (table[o] if o in table else constant(o, table, a.dtype))._a
-        else:
-            if isinstance(o, Tensor):
-                if o._layer is not None or grad and history(o) is not None:
-                    return False
-                o = o._a
-            if type(o) not in KINDS or o.dtype is not a.dtype:
-                return False
-        values.append(o)
+    a, values = x._a, arrays_of(fn, x._a, others, grad)
+    if values is None:
+        return False
     previous = silence()
     try:
         if 0 in a.strides or not write_short(fn, a, values):
@@ -67,13 +56,33 @@ def write_plain(frame: Frame, fn: Any, x: Tensor, others: tuple) -> bool:
     return True
 
 
+def arrays_of(fn: Any, a: Any, others: tuple, grad: bool) -> list | None:
+    """Return the operands of a write into `a` as arrays of its dtype or numbers; None if one is neither, or has a history."""
+    values, table = [], numbers.get(a.dtype) if type(a) is np.ndarray and fn is not Copy else None
+    for o in others:
+        if type(o) is float or type(o) is int:
+            if table is not None:
+                o = (table[o] if o in table else constant(o, table, a.dtype))._a
+        else:
+            if isinstance(o, Tensor):
+                if o._layer is not None or grad and history(o) is not None:
+                    return None
+                o = o._a
+            if type(o) not in KINDS or o.dtype is not a.dtype:
+                return None
+        values.append(o)
+    return values
+
+
 def set_part(self: Tensor, index: Any, value: Any) -> bool:
     """Write `self[index] = value` for a plain index and a plain value if no history changes; return False for anything else."""
     frame = current()
     grad = frame is ON
     if not grad and frame is not OFF or frame.observers or events.dual_level_of is not unheard:
         return False
-    if type(self) not in PLAIN or type(a := self._a) is not np.ndarray or type(index) is not int and not is_plain(index):
+    if type(self) not in PLAIN or type(a := self._a) is not np.ndarray:
+        return False
+    if type(index) is not int and not is_plain(index):
         return False
     if self._ver is INFERENCE or grad and not untracked(self) or 0 in a.strides:
         return False
