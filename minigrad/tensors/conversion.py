@@ -206,7 +206,7 @@ class Conversions:
         return self.item()
 
     def __float__(self) -> float:
-        if (self._edge if self._view is None else history(self)) is not None:
+        if history(self) is not None:
             services.notice("a tensor that requires grad becomes a number", x=self)
         return float(self._number("float"))
 
