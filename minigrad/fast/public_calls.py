@@ -1,5 +1,5 @@
-"""Public functions of views, reductions, products and joins, for plain tensors: NumPy's call, or `impl`, and one tensor, in the
-function that a user calls.
+"""Public functions of views, reductions, products, losses and joins, for plain tensors: NumPy's call, or `impl`, and one
+tensor, in the function that a user calls.
 
 The function in ops/ is the definition: it takes every call that is not plain or is recorded, and those that fail, to explain
 them.  In front of it goes generated code: NumPy's call, which checks the arguments, then the tensor and its history as in
