@@ -121,10 +121,10 @@ def write(plan: Plan, scope: dict) -> str:
 
 def by_lines(cls: Any) -> Callable:
     """Return impl of an operation along lines; it begins with the direct call of the kernel, where one is known."""
-    quick, impl = row_kernels.forward_plan(cls).quick, cls.impl
+    plan, impl = row_kernels.forward_plan(cls), cls.impl
 
     def first_by_kernel(*args: Any) -> Any:
-        found = quick(*args)
+        found = plan.quick(*args)
         return impl(*args) if found is None else found[0] if len(found) == 1 else tuple(found)
 
     return first_by_kernel
