@@ -95,9 +95,15 @@ def user_frame(depth: int = 1) -> FrameType | None:
 
 def outside(frame: FrameType | None) -> FrameType | None:
     """Return a frame, or the innermost one around it that belongs to the user; None if the command alone is around it."""
-    while frame is not None and (file := frame.f_code.co_filename).startswith(BETWEEN):
-        frame = None if file.startswith(COMMANDS) else frame.f_back
+    while frame is not None and (code := whose(frame.f_code.co_filename)) != "user":
+        frame = None if code == "command" else frame.f_back
     return frame
+
+
+@lru_cache(4096)
+def whose(file: str) -> str:
+    """Return whose code a file has: "user", "command", or "between" for code that calls minigrad for the user's line."""
+    return "user" if not file.startswith(BETWEEN) else "command" if file.startswith(COMMANDS) else "between"
 
 
 def caller_of(frame: FrameType) -> FrameType | None:
@@ -139,8 +145,19 @@ def user_place() -> Place | None:
     """Return the user's line that is running."""
     if (place := held.get()) is not None:
         return place
-    frame = user_frame(2)
-    return None if frame is None else Place(frame.f_code.co_filename, frame.f_lineno)
+    if (frame := user_frame(2)) is None:
+        return None
+    key = id(code := frame.f_code), frame.f_lasti
+    if (found := known_lines.get(key)) is None:
+        if len(known_lines) >= 4096:
+            known_lines.clear()
+        found = known_lines[key] = code, Place(code.co_filename, frame.f_lineno)
+    return found[1]
+
+
+# by the id of a code and the position of an instruction: that code, which must live on, and its line; Python finds a line by
+# a search from the code's beginning
+known_lines: dict[tuple[int, int], tuple[CodeType, Place]] = {}
 
 
 def raised_at(e: BaseException) -> Place | None:

@@ -10,6 +10,7 @@ import pytest
 
 import minigrad as torch
 from minigrad import errors
+from minigrad.places import user_place
 
 
 def refused(f, *args):
@@ -71,6 +72,13 @@ def test_the_transforms_around_are_named_outermost_first():
 # ---------------------------------------------------------------------- warnings
 def mse():
     return torch.nn.functional.mse_loss(torch.ones(3, 1), torch.ones(3))
+
+
+def test_code_that_is_made_and_dropped_has_its_own_lines():
+    for n in range(5000):  # more than are remembered
+        scope = {"user_place": user_place}
+        exec(compile("\n" * (n % 40) + "place = user_place()", "made.py", "exec"), scope)
+        assert scope["place"] == ("made.py", n % 40 + 1)
 
 
 def test_a_warning_has_a_name_a_place_and_a_remedy():

@@ -9,7 +9,7 @@ Measured gains decided each choice; the large ones are arrays instead of Tensors
 instead of 0-d arrays there, flat nodes, and numbers kept as tensors.  text_plan.py decides which names an operation's source
 needs, pointwise_text.py and formula_text.py generate it, flat_nodes.py has the flat nodes and the functions that it calls.
 layer_text.py generates the nodes of transforms and gradients that are differentiated again, public_calls.py the public
-functions of views and joins, where most of the time of a call was spent.
+functions of views, losses and joins, where most of the time of a call was spent.  writes.py has the writes in place.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from .flat_nodes import (
     zeros,
 )
 from .text_plan import Plan, execute, is_pointwise
-from .writes import write_plain
+from .writes import set_part, write_plain
 
 __all__ = ["PLAIN", "definition", "specialisable", "specialise", "generate_apply"]
 
@@ -69,6 +69,8 @@ def install() -> None:
     """Install the fast path: operations are generated at their first call, and writes that change no history are short."""
     if not GENERIC:
         services.provide(accelerate=accelerate, write=write_plain)
+        lines = "if written(self, index, value):\n    return None\n"
+        public_calls.install_method("__setitem__", lines, {"written": set_part})
 
 
 def accelerate(cls: Any) -> bool:

@@ -4,14 +4,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..arrays.errstate import alarmed, listener
 from ..core.graph import Node
 from ..errors import OutsideError
-from ..kernels import fallback, formula
+from ..kernels import fallback, formula, row_kernels
 from ..ops.base.layouts import row_major
 from ..ops.base.primitive import Primitive
+from ..ops.rows import OnLines
 from .pointwise_text import VALUE
 from .text_plan import Plan, definition_of, is_reduction
 
@@ -104,7 +106,7 @@ def specialisable(cls: Any) -> bool:
 
 def write(plan: Plan, scope: dict) -> str:
     """Return the operation's source; add the names that it uses to `scope`."""
-    impl = plan.cls.impl
+    impl = by_lines(plan.cls) if issubclass(plan.cls, OnLines) else plan.cls.impl
     on_arrays = formula.on_arrays if plan.cls.arrays is True else lambda f: f
     scope |= {
         "layout": plan.cls.layout,
@@ -115,6 +117,17 @@ def write(plan: Plan, scope: dict) -> str:
         "listen": listener(plan.cls.function_name()),
     } | {"d" + k: on_arrays(f) for k, f in plan.formulas.items()}
     return write_apply(plan) + (write_pull(plan) if pullable(plan) else "")
+
+
+def by_lines(cls: Any) -> Callable:
+    """Return impl of an operation along lines; it begins with the direct call of the kernel, where one is known."""
+    plan, impl = row_kernels.forward_plan(cls), cls.impl
+
+    def first_by_kernel(*args: Any) -> Any:
+        found = plan.quick(*args)
+        return impl(*args) if found is None else found[0] if len(found) == 1 else tuple(found)
+
+    return first_by_kernel
 
 
 def write_apply(plan: Plan) -> str:

@@ -1,5 +1,5 @@
-"""Public functions of views, reductions, products and joins, for plain tensors: NumPy's call, or `impl`, and one tensor, in the
-function that a user calls.
+"""Public functions of views, reductions, products, losses and joins, for plain tensors: NumPy's call, or `impl`, and one
+tensor, in the function that a user calls.
 
 The function in ops/ is the definition: it takes every call that is not plain or is recorded, and those that fail, to explain
 them.  In front of it goes generated code: NumPy's call, which checks the arguments, then the tensor and its history as in
@@ -11,25 +11,30 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
+from ..arrays.dtypes import F4, F8
 from ..arrays.kinds import KINDS, strided
 from ..core.frames import current
 from ..core.graph import history
 from ..core.tensor import Tensor, wrap
+from ..kernels.cpu.index_cpu import in_range
 from ..kernels.formula import compiled
 from ..ops.base import registry
 from ..ops.dimensions import ALL, axes
 from ..ops.index_parts import is_plain
+from ..ops.nn.cross_entropy import expect_logits
+from ..ops.nn.loss import expect_logarithms
 from ..ops.public_functions import begin_with, operation_of, rename_code
 from ..ops.reduce import count
 from . import formula_text
 from .flat_nodes import PLAIN
-from .text_plan import Plan
+from .text_plan import Plan, execute
 
 CALL = """\
 if type({x}) in PLAIN and type(a := {x}._a) is ndarray and (frame := current()).eager_ok and frame.on_op is None:
@@ -39,10 +44,10 @@ if type({x}) in PLAIN and type(a := {x}._a) is ndarray and (frame := current()).
             {computed}
     except Exception:  # the function explains it
         result = None
-    if type(result) is ndarray:
+    if type(result) is {kind}:
         {names} = {x}, {kept}
         {history}
-        return out
+        return {returned}
 """
 
 METHOD = """\
@@ -71,7 +76,8 @@ ONE_OR_MANY = "{1} = {0}\nif type({0}[0]) is not int:\n    ({1},) = {0}".format
 ROWS = "a.flags.c_contiguous"
 KIND = "(a.dtype is F4 or a.dtype is F8)"
 FLOATS = f"{KIND} and {ROWS}"
-OVER = f"{FLOATS} and {formula_text.IS_BOOL} and (dims := axes(input, dim, '')) is not None"
+DIMS = "(dims := ALL[a.ndim] if dim is None else axes(input, dim, '')) is not None"
+OVER = f"{FLOATS} and {formula_text.IS_BOOL} and {DIMS}"
 ALONG = f"dtype is None and type(dim) is int and a.ndim and {FLOATS} and (dims := axes(input, dim, '')) is not None"
 SIZES = "(sizes in known or are_sizes(sizes))"
 ROW = Call("impl(a, dims)", "dims", ALONG)
@@ -81,7 +87,11 @@ SPREAD = Call(
     "dims, keepdim, 1",
     f"correction is None and unbiased is None and type(dim) is not bool and {OVER} and count(a.shape, dims) > 1",
 )
-
+CLASSES = (
+    f"{FLOATS} and type(target) in PLAIN and type(b := target._a) is ndarray and b.dtype is I8 and a.ndim == 2 and a.size "
+    "and b.shape == a.shape[:1] and type(ignore_index) is int and weight is size_average is reduce is None "
+    "and reduction == 'mean'"
+)
 
 # operation -> name of the function -> its call
 CALLS = {
@@ -94,6 +104,7 @@ CALLS = {
             "a.reshape((*a.shape[:start_dim], -1))",
             "result.shape",
             f"type(start_dim) is int and end_dim == -1 and 0 <= start_dim < a.ndim - 1 and {ROWS}",
+            "if start_dim == a.ndim - 1 and end_dim == -1 and type(start_dim) is int:\n    return input",
         ),
     },
     "Expand": {
@@ -152,6 +163,37 @@ CALLS = {
     "Std": {"std": SPREAD},
     "Sum": {"sum": TOTAL},
     "Mean": {"mean": TOTAL},
+    "MeanCrossEntropy": {
+        "cross_entropy": Call(
+            "impl(a, b, 1, ignore_index, 0)",
+            "target, 1, ignore_index, 0",
+            f"{CLASSES} and not label_smoothing and (input._edge is None or expect_logits(input, target, a.shape[1]) is None)",
+        )
+    },
+    "MeanNLL": {
+        "nll_loss": Call(
+            "impl(a, b, 1, ignore_index, 0)",
+            "target, 1, ignore_index, 0",
+            f"{CLASSES} and (input._edge is None or expect_logarithms('nll_loss', input) is None)",
+        )
+    },
+    "LayerNorm": {
+        "layer_norm": Call(
+            "impl(a, b, c, dims, eps)",
+            "weight, bias, dims, eps",
+            f"{FLOATS} and {same_dtype('weight')} and {same_dtype('bias', 'c')} and b.shape == c.shape == normalized_shape "
+            "and type(eps) is float and a.shape[(k := a.ndim - b.ndim) :] == b.shape and (dims := ALL[a.ndim][k:])",
+        )
+    },
+    "Gather": {
+        "gather": Call(
+            "impl(a, d, b)",
+            "d, index",
+            "type(dim) is int and 0 <= (d := dim if dim >= 0 else dim + a.ndim) < a.ndim and a.itemsize != 2 "
+            "and type(index) in PLAIN and type(b := index._a) is ndarray and b.dtype is I8 and b.ndim == a.ndim and b.size "
+            "and b.shape[:d] == a.shape[:d] and b.shape[d + 1 :] == a.shape[d + 1 :] and in_range(b, a.shape[d])",
+        )
+    },
     "Norm": {
         "norm": Call("impl(a, dims, keepdim, 2.0)", "dims, keepdim, 2.0", f"dtype is None and p == 'fro' and {OVER}")
     },
@@ -209,11 +251,14 @@ def install(cls: Any, plan: Plan, scope: dict) -> None:
     """Put the operation's generated code in front of its public functions."""
     scope |= {"new_axis": new_axis, "swapped": swapped, "is_plain": is_plain, "expanded": expanded}
     scope |= {"known": known, "are_sizes": are_sizes, "axes": axes, "count": count, "ALL": ALL}
+    scope |= {"expect_logits": expect_logits, "expect_logarithms": expect_logarithms, "in_range": in_range}
+    if cls.__name__ in JOINS:
+        install_tracked(cls, plan, scope)
     for name, call in CALLS.get(cls.__name__, {}).items():
         entry = registry.TABLE.get(name)
         lines = text(call, plan, "self" if entry is None else "input")
         if entry is None:
-            install_method(cls, name, lines, scope)
+            install_method(name, lines, scope)
         else:
             begin_with(entry.function, lines, scope)
         cls.dispatch_source += f"\n# {name} begins with\n{lines}"
@@ -228,27 +273,74 @@ def text(call: Call, plan: Plan, x: str) -> str:
         computed=formula_text.indented(formula_text.quietly(plan.cls, f"result = {call.array}"), 12),
         names=", ".join(plan.names),
         kept=call.kept,
-        history=formula_text.indented(f"{formula_text.NEW}\n{formula_text.with_history(plan)}", 8),
+        kind="ndarray" if len(plan.outs) == 1 else "tuple",
+        history=formula_text.indented(new_with_history(plan), 8),
+        returned=plan.outs[0],
     )
 
 
+def new_with_history(plan: Plan) -> str:
+    """Return lines that make the tensors of the result, or of a tuple of results, and give them their history."""
+    made = formula_text.NEW
+    if len(plan.outs) > 1:
+        lines = [f"{k} = as_tensor(a{i})" for i, k in enumerate(plan.outs)]
+        made = "\n".join([f"{', '.join(f'a{i}' for i in range(len(lines)))} = result", *lines])
+    return f"{made}\n{formula_text.with_history(plan)}"
+
+
 # ---------------------------------------------------------------------- joins
+@dataclass
+class Join:
+    """A public function that joins tensors along a dimension."""
+
+    name: str
+    rank: int  # dimensions that the result has more than each tensor
+    array: Callable  # (arrays, dim) -> the result, by NumPy, which raises an error for arrays that do not fit
+    kept: Callable  # (arrays, dim) -> the arguments of the operation before the tensors
+    tracked: dict = field(default_factory=dict)  # JOINED by the number of arguments, once `apply` exists for it
+
+
+def stacked(arrays: list, dim: int) -> np.ndarray:
+    """Stack arrays of one shape along a new dimension."""
+    return np.array(arrays) if not dim else np.concatenate([a[new_axis(dim)] for a in arrays], dim)
+
+
+def ends(arrays: list, dim: int) -> tuple:
+    """Return the dimension, and where each array begins and the last ends along it."""
+    return dim, tuple(accumulate([a.shape[dim] for a in arrays], initial=0))
+
+
 JOINS: dict = {
-    "Cat": ("cat", np.concatenate),
-    "Stack": ("stack", lambda arrays, dim: np.array(arrays) if dim == 0 else None),
+    "Cat": Join("cat", 0, np.concatenate, ends),
+    "Stack": Join("stack", 1, stacked, lambda arrays, dim: (dim,)),
 }
+
+# the result of a join, with its history
+JOINED = """\
+def joined(result, frame, {names}):
+    {history}
+    return out
+"""
 
 
 def install_join(cls: Any) -> None:
     """Let the public function of a join begin with `plainly_joined`."""
     if cls.__name__ in JOINS:
-        name, join = JOINS[cls.__name__]
+        join = JOINS[cls.__name__]
         lines = "if (joined := join(by, tensors, dim)) is not None:\n    return joined\n"
-        begin_with(registry.TABLE[name].function, lines, {"join": plainly_joined, "by": join})
+        begin_with(registry.TABLE[join.name].function, lines, {"join": plainly_joined, "by": join})
 
 
-def plainly_joined(join: Callable, tensors: Any, dim: Any) -> Tensor | None:
-    """Join untracked plain tensors of one dtype; return None for anything else, and what NumPy rejects."""
+def install_tracked(cls: Any, plan: Plan, scope: dict) -> None:
+    """Generate the code that gives the result of a join of this many tensors its history."""
+    source = JOINED.format(names=", ".join(plan.names), history=formula_text.indented(new_with_history(plan), 4))
+    execute(f"history of {cls.name}", source, scope)
+    JOINS[cls.__name__].tracked[len(plan.names)] = scope["joined"]
+    cls.dispatch_source += f"\n\n{source}"
+
+
+def plainly_joined(join: Join, tensors: Any, dim: Any) -> Tensor | None:
+    """Join plain tensors of one dtype; return None for anything else, and what NumPy rejects."""
     frame = current()
     if (
         not frame.eager_ok
@@ -258,24 +350,32 @@ def plainly_joined(join: Callable, tensors: Any, dim: Any) -> Tensor | None:
         or type(dim) is not int
     ):
         return None
-    arrays, tracking = [], frame.grad
+    arrays, history_of_any = [], False
     for t in tensors:
-        if type(t) not in PLAIN or tracking and (t._edge if t._view is None else history(t)) is not None:
+        if type(t) not in PLAIN:
             return None
         arrays.append(t._a)
+        history_of_any = history_of_any or (t._edge if t._view is None else history(t)) is not None
     if not arrays or len({a.dtype for a in arrays}) > 1:
         return None
     try:
-        result = join(arrays, dim)
+        dim = dim if dim >= 0 else dim + arrays[0].ndim + join.rank
+        result = join.array(arrays, dim)
+        kept = join.kept(arrays, dim) if history_of_any and frame.grad else None
     except Exception:  # the function explains it
         return None
-    return wrap(result) if result is not None and result.flags.c_contiguous else None
+    if not result.flags.c_contiguous:
+        return None
+    if kept is None:
+        return wrap(result)
+    made = join.tracked.get(len(kept) + len(arrays)) if result.dtype is F4 or result.dtype is F8 else None
+    return None if made is None else made(result, frame, *kept, *tensors)
 
 
 LISTS = {list, tuple}
 
 
-def install_method(cls: Any, name: str, call: str, scope: dict) -> None:
+def install_method(name: str, call: str, scope: dict) -> None:
     """Give Tensor a method, or a property, that begins with these lines."""
     attribute: Any = getattr(Tensor, name)
     definition = attribute.fget if isinstance(attribute, property) else attribute

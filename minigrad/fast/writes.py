@@ -11,14 +11,17 @@ import numpy as np
 from ..arrays.dtypes import FLOATS, HALVES, check_fits
 from ..arrays.errstate import restore, silence
 from ..arrays.kinds import KINDS
-from ..core.frames import OFF, ON, Frame
+from ..core.frames import OFF, ON, Frame, current
 from ..core.graph import history
 from ..core.saved import INFERENCE, memory
 from ..core.tensor import Tensor
 from ..errors import OutsideError
+from ..events import events, unheard
 from ..kernels import pointwise_calls, select
 from ..ops.base.families import Pointwise
 from ..ops.copy import Copy
+from ..ops.index_parts import is_plain
+from .flat_nodes import PLAIN, constant, numbers
 
 
 def untracked(x: Tensor) -> bool:
@@ -36,16 +39,9 @@ def write_plain(frame: Frame, fn: Any, x: Tensor, others: tuple) -> bool:
         return False
     if x._layer is not None or x._ver is INFERENCE or grad and not untracked(x):
         return False
-    a, values = x._a, []
-    for o in others:
-        if type(o) is not float and type(o) is not int:
-            if isinstance(o, Tensor):
-                if o._layer is not None or grad and history(o) is not None:
-                    return False
-                o = o._a
-            if type(o) not in KINDS or o.dtype is not a.dtype:
-                return False
-        values.append(o)
+    a, values = x._a, arrays_of(fn, x._a, others, grad)
+    if values is None:
+        return False
     previous = silence()
     try:
         if 0 in a.strides or not write_short(fn, a, values):
@@ -57,6 +53,49 @@ def write_plain(frame: Frame, fn: Any, x: Tensor, others: tuple) -> bool:
     finally:
         restore(previous)
     (x._ver or memory(x)).bump(fn.name + "_")
+    return True
+
+
+def arrays_of(fn: Any, a: Any, others: tuple, grad: bool) -> list | None:
+    """Return the operands of a write into `a` as arrays of its dtype or numbers; None if one is neither, or has a history."""
+    values, table = [], numbers.get(a.dtype) if type(a) is np.ndarray and fn is not Copy else None
+    for o in others:
+        if type(o) is float or type(o) is int:
+            if table is not None:
+                o = (table[o] if o in table else constant(o, table, a.dtype))._a
+        else:
+            if isinstance(o, Tensor):
+                if o._layer is not None or grad and history(o) is not None:
+                    return None
+                o = o._a
+            if type(o) not in KINDS or o.dtype is not a.dtype:
+                return None
+        values.append(o)
+    return values
+
+
+def set_part(self: Tensor, index: Any, value: Any) -> bool:
+    """Write `self[index] = value` for a plain index and a plain value if no history changes; return False for anything else."""
+    frame = current()
+    grad = frame is ON
+    if not grad and frame is not OFF or frame.observers or events.dual_level_of is not unheard:
+        return False
+    if type(self) not in PLAIN or type(a := self._a) is not np.ndarray:
+        return False
+    if type(index) is not int and not is_plain(index):
+        return False
+    if self._ver is INFERENCE or grad and not untracked(self) or 0 in a.strides:
+        return False
+    if type(value) in PLAIN and value._a.dtype is a.dtype and not (grad and history(value) is not None):
+        value = value._a
+    elif type(value) is not int and (type(value) is not float or a.dtype not in FLOATS):
+        return False
+    try:
+        check_fits("copy", a.dtype, value)
+        a[index] = value
+    except Exception:  # the definition explains it
+        return False
+    (self._ver or memory(self)).bump("copy_")
     return True
 
 

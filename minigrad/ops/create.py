@@ -212,6 +212,8 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = No
 
     Raises RuntimeError for step 0 and for an end on the wrong side.
     """
+    if end is None is dtype and type(start) is type(step) is int and step == 1 and start >= 0:
+        return np.arange(start, dtype=dtypes.I8)
     if end is None:
         start, end = 0, start
     if end is None:

@@ -11,6 +11,7 @@ from ..arrays.meta import has_numbers
 from ..core.inplace import inplace
 from ..core.tensor import Tensor
 from ..errors import error
+from ..kernels.cpu.index_cpu import in_range
 from .base.families import NonDifferentiable
 from .base.registry import op
 from .broadcast import broadcast_shapes
@@ -169,7 +170,8 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
                 RuntimeError, "one_hot", "can not infer total number of classes from empty tensor", "pass num_classes"
             )
         num_classes = int(a.max()) + 1
-    low, high = (int(a.min()), int(a.max())) if a.size and has_numbers(a) else (0, -1)
+    outside = a.size and has_numbers(a) and not in_range(a, num_classes)
+    low, high = (int(a.min()), int(a.max())) if outside else (0, -1)
     if low < 0:
         raise error(
             RuntimeError,

@@ -103,7 +103,9 @@ def called(f: Callable, name: str, out: bool = False, finish: Callable | None = 
 
 
 def begin_with(function: Any, lines: str, names: dict) -> None:
-    """Let a function that `called` has returned begin with lines that use these names."""
+    """Let a function that `called` has returned begin with lines that use these names; it may be wrapped by others."""
+    while "text" not in function.__globals__:
+        function = function.__wrapped__
     scope, name = function.__globals__, function.__name__
     head, attempt, body = scope["text"].partition("    try:")
     scope |= names | scope

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import minigrad
-from minigrad.nn.functional import linear
+from minigrad.nn.functional import cross_entropy, layer_norm, linear, nll_loss
+
+ROWS, COLUMNS = minigrad.tensor([3, 0, 5, 1]), minigrad.tensor([[0, 5], [1, 1], [2, 0], [4, 3]])
 
 VIEWS = [
     lambda t: t.view(6, 4), lambda t: t.view(-1), lambda t: t.view((3, 8)), lambda t: t.view(size=(3, -1)),
@@ -44,6 +46,16 @@ OTHERS = [
     lambda t: linear(t, t), lambda t: linear(t.half(), t.half(), t[:, 0].half()), lambda t: linear(t, t[:1], t[0, :1]),
     lambda t: t.softmax(1), lambda t: t.softmax(-2), lambda t: t.T.softmax(0), lambda t: t.softmax(0, dtype=minigrad.float64),
     lambda t: t.log_softmax(dim=1), lambda t: t[0, 0].softmax(0),
+    lambda t: t.gather(1, COLUMNS), lambda t: t.gather(-1, COLUMNS), lambda t: t.gather(0, ROWS[None, :3, None][0].T % 4),
+    lambda t: t.half().gather(1, COLUMNS), lambda t: t.gather(1, COLUMNS[:2]), lambda t: t.T.gather(dim=0, index=COLUMNS.T),
+    lambda t: cross_entropy(t, ROWS), lambda t: cross_entropy(t, ROWS, ignore_index=5), lambda t: cross_entropy(t.T.T, ROWS),
+    lambda t: cross_entropy(t, ROWS, reduction="sum"), lambda t: cross_entropy(t, ROWS, label_smoothing=0.1),
+    lambda t: cross_entropy(t[0], ROWS[0]), lambda t: cross_entropy(t, ROWS.int()), lambda t: cross_entropy(t.double(), ROWS),
+    lambda t: nll_loss(t, ROWS), lambda t: nll_loss(t, ROWS, minigrad.ones(6)), lambda t: nll_loss(t, ROWS, reduction="none"),
+    lambda t: nll_loss(t, ROWS, size_average=False),
+    lambda t: nll_loss(t.view(2, 2, 6), ROWS.view(2, 2)[:, :1].repeat(1, 6) % 2),
+    lambda t: layer_norm(t, (6,), t[0], t[1]), lambda t: layer_norm(t, [6], t[0], t[1]), lambda t: layer_norm(t, (6,), t[0]),
+    lambda t: layer_norm(t, t.shape, t.cos(), t), lambda t: layer_norm(t.half(), (6,), t[0], t[1]),
 ]  # fmt: skip
 
 
@@ -93,6 +105,12 @@ def test_a_view_follows_writes_and_a_view_of_no_grad_stays_out(view):
     lambda t: t @ t, lambda t: t @ t.T.double(), lambda t: linear(t, t.T, t[0]), lambda t: linear(t, t, t[0]), lambda t: t @ 2,
     lambda t: t.norm(dim=3), lambda t: t.long().mean(), lambda t: t[:0].max(), lambda t: t.max(2), lambda t: t.softmax(2),
     lambda t: t.softmax(0.5), lambda t: t.long().softmax(0), lambda t: t.sum(None, "yes"),
+    lambda t: t.gather(1, COLUMNS + 1), lambda t: t.gather(2, COLUMNS), lambda t: t.gather(1, ROWS),
+    lambda t: t.gather(0, COLUMNS - 1), lambda t: cross_entropy(t, ROWS + 1), lambda t: cross_entropy(t, ROWS[:3]),
+    lambda t: nll_loss(t, -ROWS), lambda t: nll_loss(t, ROWS, reduction="all"),
+    lambda t: cross_entropy(t, ROWS, ignore_index=0.5),
+    lambda t: layer_norm(t, (4,), t[0], t[1]), lambda t: layer_norm(t, (), t[0], t[1]), lambda t: layer_norm(t, (6,), t, t[1]),
+    lambda t: t.flatten(1, 0), lambda t: t.flatten(1.0),
     lambda t: t.unsqueeze(0.0), lambda t: t.permute(0, 0), lambda t: t.permute(0), lambda t: t.permute((1, 0), 2),
     lambda t: t.permute(0.0, 1), lambda t: t.flatten(3), lambda t: t.flatten(-3), lambda t: t.squeeze(5), lambda t: t[0].mT,
 ))  # fmt: skip
@@ -126,6 +144,73 @@ def test_a_join_of_plain_tensors_is_the_one_of_the_definition(join):
         assert not join([a, b]).requires_grad
     found.zero_()
     assert a.any() and b.any()
+
+
+@pytest.mark.parametrize("join", (minigrad.cat, minigrad.stack))
+@pytest.mark.parametrize("dim", (0, 1, -1))
+@pytest.mark.parametrize("n", (1, 3, 12))
+def test_a_join_of_tracked_tensors_is_the_one_of_the_definition(join, dim, n):
+    xs = [minigrad.randn(2, 3, requires_grad=i != 1) for i in range(n)]
+
+    def found():
+        out = join([x[:] for x in xs], dim)
+        tracked = [x for x in xs if x.requires_grad]
+        grads = minigrad.autograd.grad((out * out).sum(), tracked)
+        return out.tolist(), out.grad_fn.name(), [g.tolist() for g in grads]
+
+    with minigrad.autograd.detect_anomaly():
+        expected = found()
+    assert found() == found() == expected  # from the second call on with code generated for this number of tensors
+
+
+WRITES = [
+    (0, 1.5), (-1, 2), (slice(1, 3), 0.0), ((slice(None), 2), 3.0), ((), 1.0), (..., 2.0), (None, 1.0), ((0, 1), 7),
+    (1, minigrad.arange(6.0)), (slice(0, 2), minigrad.ones(2, 6)), (0, minigrad.ones(1, 6)), (0, minigrad.ones(6).double()),
+    (slice(None), minigrad.ones(6, requires_grad=True)), (ROWS % 4, 1.0), ([0, 1], 2.0), (9, 1.0), ((0, 0, 0), 1.0),
+    (0, minigrad.ones(5)), (0, "a"), (0, 1e300), (slice(None, None, -1), 0.0), (0, True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("tracked", (False, True))
+@pytest.mark.parametrize("index, value", WRITES)
+@pytest.mark.parametrize("dtype", (minigrad.float32, minigrad.int64, minigrad.bool))
+@pytest.mark.filterwarnings("ignore")
+def test_a_write_by_index_is_the_one_of_the_definition(index, value, dtype, tracked):
+    def outcome():
+        x = minigrad.zeros(4, 6, dtype=dtype)
+        x = x * minigrad.ones(1, requires_grad=True) if tracked else x
+        view, saved = x[0], x.exp() * x
+        try:
+            x[index] = value
+        except Exception as e:
+            return type(e), str(e)
+        try:
+            if saved.requires_grad:
+                saved.sum().backward()
+            reused = ""
+        except RuntimeError as e:  # x was saved, and has changed
+            reused = str(e).partition("\n")[0]
+        return x.tolist(), view.tolist(), x.requires_grad, x._version, x.grad_fn and x.grad_fn.name(), reused
+
+    found = outcome()
+    with minigrad.autograd.detect_anomaly(check_nan=False):
+        expected = outcome()
+    assert found == expected
+
+
+def test_a_write_by_index_does_not_pass_a_leaf_or_expanded_memory():
+    x = minigrad.zeros(3, requires_grad=True)
+    with pytest.raises(RuntimeError, match="a leaf"):
+        x[0] = 1.0
+    with minigrad.no_grad():
+        x[0] = 1.0
+    assert x.tolist() == [1.0, 0.0, 0.0] and x._version == 1
+    with pytest.raises(RuntimeError, match="several elements"):
+        minigrad.zeros(1).expand(3)[0:2] = 1.0
+    with minigrad.inference_mode():
+        y = minigrad.zeros(3)
+    with pytest.raises(RuntimeError, match="inference"):
+        y[0] = 1.0
 
 
 def test_joins_of_the_wrong_shapes_are_explained():
