@@ -275,6 +275,7 @@ if _TYPE_CHECKING:
 
 _AROUND = {name: name for name in "compat distributed distributions profiler testing utils".split()} | {
     "amp": "compat.amp",
+    "library": "compat.library",
     "special": "compat.special",
 }
 _FUNCTIONS = {"load": "serialization", "save": "serialization", "as_torch": "compat.as_torch"}

@@ -77,7 +77,7 @@ from .autograd import (
     no_grad,
     set_grad_enabled,
 )
-from .compat import amp, special
+from .compat import amp, library, special
 from .compat.amp import GradScaler, autocast, get_autocast_dtype, is_autocast_enabled
 from .compat.as_torch import as_torch
 from .compat.placeholders import set_default_tensor_type, sparse_coo_tensor
@@ -492,6 +492,7 @@ __all__ = [
     "less",
     "less_equal",
     "lgamma",
+    "library",
     "linalg",
     "linspace",
     "load",

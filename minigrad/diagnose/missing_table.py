@@ -51,7 +51,13 @@ TABLE = tuple(
         (
             "graphs of a program to rewrite or export",
             "inspect the graph with minigrad.record(f, x), or compile the function with minigrad.compile",
-            "fx export library package monitor",
+            "fx export package monitor",
+        ),
+        (
+            "operators that are declared to a dispatcher in C++",
+            "make the operator of a Python function: @minigrad.library.custom_op(name, mutates_args=())",
+            """library.Library library.define library.impl library.triton_op library.wrap_triton library.opcheck
+            library.get_ctx library.infer_schema library.register_autocast library.register_torch_dispatch""",
         ),
         ("compact LU decompositions under their first name", "call linalg.lu_factor(A)", "lu"),
         ("symmetric eigenvalues under their first name", "call linalg.eigh(A)", "symeig"),
