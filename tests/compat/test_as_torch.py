@@ -253,7 +253,7 @@ from torch.serialization import MAP_LOCATION
 import torch.fx.experimental.proxy_tensor as proxies
 
 class Traced(Module, GraphModule): ...
-class Unpool(torch.nn.MaxUnpool1d): ...
+class Powers(torch.nn.LPPool2d): ...
 
 COMPLEX = {torch.complex64, torch.complex128}
 REAL = {torch.complex64: torch.float32}
@@ -263,7 +263,7 @@ def f(a: Optional[Node], b: List[Value], c: "int | Node" = None, d: MAP_LOCATION
 x = torch.ones(2)
 answers = [
     isinstance(x, GraphModule), isinstance(x, (Node, torch.Tensor)), issubclass(Module, SyncBatchNorm),
-    isinstance(x, torch.Future), isinstance(x, (torch.Tensor, torch.nn.SyncBatchNorm)), x.dtype == torch.complex64,
+    isinstance(x, torch.nn.LPPool1d), isinstance(x, (torch.Tensor, torch.nn.SyncBatchNorm)), x.dtype == torch.complex64,
     x.layout in (torch.sparse_coo, torch.strided), x.dtype in COMPLEX,
 ]
 """
@@ -274,8 +274,8 @@ def test_a_name_that_minigrad_lacks_may_be_imported_compared_and_derived_from(fo
     with minigrad.as_torch() as torch:
         names = vars(importlib.import_module("their_names"))
         assert names["answers"] == [False, True, False, False, True, False, True, False]
-        with pytest.raises(NotImplementedError, match=r"MaxUnpool1d: minigrad has no inverses of max pools"):
-            names["Unpool"](2)
+        with pytest.raises(NotImplementedError, match=r"LPPool2d: minigrad has no pools of powers"):
+            names["Powers"](2)
         assert repr(names["Node"]) == "<torch.fx.Node, which minigrad has no graphs of a program to rewrite or export>"
         assert "torch.fx" in sys.modules and not hasattr(torch, "complex64")
     assert not any(isinstance(module, AbsentModule) for module in list(sys.modules.values()))
