@@ -8,6 +8,7 @@ from ..arrays.dtypes import dtype
 from ..core.tensor import Tensor
 from ..ops.nn.ctc import ctc_loss
 from ..ops.nn.inplace_activation import celu_, elu_, hardtanh_, leaky_relu_, relu_, rrelu_, selu_, threshold_
+from ..ops.nn.unpool import max_unpool1d, max_unpool2d, max_unpool3d
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -922,47 +923,6 @@ def max_pool3d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any: ...
-def max_unpool1d(
-    input: Tensor,
-    indices: Tensor,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] | None = None,
-    padding: int | Sequence[int] = 0,
-    output_size: int | Sequence[int] | None = None,
-) -> Tensor:
-    """Write (n, c, length) or (c, length) to the positions `indices` of a longer tensor of zeros; see max_unpool2d."""
-
-def max_unpool2d(
-    input: Tensor,
-    indices: Tensor,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] | None = None,
-    padding: int | Sequence[int] = 0,
-    output_size: int | Sequence[int] | None = None,
-) -> Tensor:
-    """Write (n, c, height, width) or (c, height, width) to the positions `indices` that max_pool2d has returned.
-
-    The result has the size (n - 1) * stride + kernel_size - 2 * padding in each direction. Max pools of several sizes have
-    results of one size: `output_size`, with batch and channels or without, chooses one that differs by less than a stride.
-    Raises RuntimeError if the shapes differ or a position is outside, ValueError for another `output_size`.
-
-    >>> import minigrad
-    >>> pooled, places = minigrad.nn.functional.max_pool2d(minigrad.tensor([[[1., 2.], [4., 3.]]]), 2, return_indices=True)
-    >>> max_unpool2d(pooled, places, 2)
-    tensor([[[0., 0.],
-             [4., 0.]]])
-    """
-
-def max_unpool3d(
-    input: Tensor,
-    indices: Tensor,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] | None = None,
-    padding: int | Sequence[int] = 0,
-    output_size: int | Sequence[int] | None = None,
-) -> Tensor:
-    """Write (n, c, depth, height, width), or without n, to the positions of a max pool; see max_unpool2d."""
-
 def affine_grid(theta: Tensor, size: int | Sequence[int], align_corners: bool | None = None) -> Tensor:
     """Return the input coordinates of each point of an output of `size` under affine maps: the grid for grid_sample.
 

@@ -506,3 +506,25 @@ def test_a_users_loss_takes_the_arguments_of_its_base_class(expression):
             seen.append((made.reduction, repr(made), list(made.state_dict()), made(lib.ones(2), lib.zeros(2)).item()))
             assert isinstance(lib.nn.CrossEntropyLoss(), base._Loss)
     assert seen[0] == seen[1]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_max_unpool_is_torchs(n):
+    seen = []
+    data = np.random.default_rng(0).standard_normal((2, 3, *(7, 6, 5)[:n]))
+    for lib in BOTH:
+        x = lib.tensor(data, requires_grad=True)
+        layer = getattr(lib.nn, f"MaxUnpool{n}d")
+        pool = getattr(lib.nn.functional, f"max_pool{n}d")
+        pooled, places = pool(x, 3, 3, 1, return_indices=True)
+        back = layer(3, 3, 1)(pooled, places, x.shape)
+        back.pow(2).sum().backward()
+        sizes = [described(lambda u=u, s=s: u(pooled, places, s)) for u in (layer(3, padding=1),)
+                 for s in ((20,) * n, (8,) * n, (8,) * (n + 1), x.shape[2:], [2, 3, *x.shape[2:]])]  # fmt: skip
+        seen.append((plain(back), plain(x.grad), repr(layer(3, 2, 1)), repr(layer((2,) * n)), sizes))
+        single, where = pool(x[0], 2, return_indices=True)
+        seen[-1] += (
+            described(lambda: layer(2)(single, where, x.shape[2:])),
+            described(lambda: layer(2)(single, places)),
+        )
+    assert seen[0] == seen[1]

@@ -1,4 +1,7 @@
-"""Max unpooling: the values of a max pool, written to the positions that they came from; 0 elsewhere."""
+"""Max unpooling: the values of a max pool, written to the positions that they came from; 0 elsewhere.
+
+Each is made of the operations scatter and reshape, under which records and pages show it.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,8 @@ from typing import Any
 from ...core.tensor import Tensor
 from ...errors import error
 from ..windows import per_dim, ranks
-from .entry import functional
 
 
-@functional(
-    "*torch.nn.functional.max_pool1d(T(2, 3, 8), 2, return_indices=True), 2",
-    "T(1, 2), torch.tensor([[0, 4]]), 2, 3",
-    node="SqueezeBackward1",
-)
 def max_unpool1d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:
@@ -23,11 +20,6 @@ def max_unpool1d(
     return max_unpool(1, input, indices, kernel_size, stride, padding, output_size)
 
 
-@functional(
-    "*torch.nn.functional.max_pool2d(T(2, 3, 4, 6), 2, return_indices=True), 2",
-    "*torch.nn.functional.max_pool2d(T(2, 5, 5), 2, return_indices=True), 2, output_size=(5, 5)",
-    node="MaxUnpool2D",
-)
 def max_unpool2d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:
@@ -48,7 +40,6 @@ def max_unpool2d(
     return max_unpool(2, input, indices, kernel_size, stride, padding, output_size)
 
 
-@functional("*torch.nn.functional.max_pool3d(T(2, 2, 4, 4, 6), 2, return_indices=True), 2", node="MaxUnpool3D")
 def max_unpool3d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:
