@@ -209,6 +209,7 @@ from .ops.logic import (
     logical_and, logical_not, logical_or, logical_xor,
 )
 from .ops.lu import lu_unpack
+from .ops.lu import packed_lu as lu
 from .ops.lu import solve_by_lu as lu_solve
 from .ops.masks import argwhere, masked_fill, masked_scatter, masked_select, nonzero
 from .ops.matmul import addbmm, addmm, addmv, addr, baddbmm, bmm, cross, dot, matmul, mm, mv, outer, vdot
@@ -275,9 +276,16 @@ if _TYPE_CHECKING:
 
 _AROUND = {name: name for name in "compat distributed distributions profiler testing utils".split()} | {
     "amp": "compat.amp",
+    "futures": "compat.futures",
+    "library": "compat.library",
     "special": "compat.special",
 }
-_FUNCTIONS = {"load": "serialization", "save": "serialization", "as_torch": "compat.as_torch"}
+_FUNCTIONS = {
+    "Future": "compat.futures",
+    "load": "serialization",
+    "save": "serialization",
+    "as_torch": "compat.as_torch",
+}
 _PLACEHOLDERS = "accelerator backends compiler jit multiprocessing onnx version".split()  # compat/placeholders.py
 nn.parallel.plugged["DistributedDataParallel"] = lambda: (
     _import_module(f"{__name__}.distributed.data_parallel").DistributedDataParallel

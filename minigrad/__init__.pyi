@@ -77,9 +77,10 @@ from .autograd import (
     no_grad,
     set_grad_enabled,
 )
-from .compat import amp, special
+from .compat import amp, futures, library, special
 from .compat.amp import GradScaler, autocast, get_autocast_dtype, is_autocast_enabled
 from .compat.as_torch import as_torch
+from .compat.futures import Future
 from .compat.placeholders import set_default_tensor_type, sparse_coo_tensor
 from .compat.special import (
     digamma,
@@ -208,6 +209,7 @@ __all__ = [
     "CharTensor",
     "DoubleTensor",
     "FloatTensor",
+    "Future",
     "Generator",
     "GradScaler",
     "HalfTensor",
@@ -411,6 +413,7 @@ __all__ = [
     "full",
     "full_like",
     "func",
+    "futures",
     "gather",
     "gcd",
     "ge",
@@ -492,6 +495,7 @@ __all__ = [
     "less",
     "less_equal",
     "lgamma",
+    "library",
     "linalg",
     "linspace",
     "load",
@@ -514,6 +518,7 @@ __all__ = [
     "logsumexp",
     "long",
     "lt",
+    "lu",
     "lu_solve",
     "lu_unpack",
     "manual_seed",
@@ -1538,6 +1543,9 @@ def lu_unpack(
     out: tuple[Tensor, ...] | None = None,
 ) -> PLU:
     """Return (P, L, U) from the result of lu_factor; parts that are not unpacked are empty."""
+
+def lu(A: Tensor, pivot: _bool = True, get_infos: _bool = False) -> tuple[Tensor, ...]:
+    """Return (LU, pivots) of each matrix (..., m, n), with `get_infos` also info: the older form of linalg.lu_factor_ex."""
 
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the solution X of A X = input, given A's `lu_factor` (see linalg.lu_solve)."""

@@ -33,7 +33,7 @@ LAYERS = {
     "normalization": ".*Norm",
     "padding": ".*Pad.d",
     "pixelshuffle": "Pixel.*",
-    "pooling": ".*Pool.d",
+    "pooling": ".*(Pool|Unpool).d",
     "rnn": ".*RNN.*|LSTM.*|GRU.*",
     "sparse": "Embedding.*",
     "transformer": "Transformer.*",

@@ -31,6 +31,7 @@ from ..ops.legacy import ON_GPU
 from ..optim.lr_scheduler import LRScheduler
 from ..tensors.hooks import Handle
 from . import amp
+from .library import Namespace
 
 
 # ---------------------------------------------------------------------- the kinds of names
@@ -86,6 +87,13 @@ class Backend(ModuleType):
         finally:
             vars(self).clear()
             vars(self).update(before)
+
+
+def namespace(name: str) -> Namespace:
+    """Return a namespace of `torch.ops`; Python itself asks for names with underscores."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return Namespace(name)
 
 
 def ntuple(n: int) -> Callable[[Any], tuple]:
@@ -271,6 +279,7 @@ TABLE: dict[str, dict[str, Any]] = {
         ),
         "is_in_onnx_export": always(False),
     },
+    "ops_by_name": {"__getattr__": namespace},
     "pytree": {
         **{"tree_flatten": tree.flatten, "tree_leaves": tree.leaves, "tree_map": tree.tree_map},
         "tree_unflatten": lambda leaves, treespec: tree.rebuild(treespec, leaves),

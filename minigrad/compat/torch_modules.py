@@ -61,6 +61,7 @@ ELSEWHERE = {
     "distributed.distributed_c10d": ("distributed",),
     "functional": ("",),
     "nn.attention": ("attention",),
+    "ops": ("ops_by_name",),
     "nn.common_types": ("annotations",),
     "nn.modules": ("nn", "underscored"),
     "nn.modules.utils": ("annotations",),
@@ -254,18 +255,24 @@ def is_tried(frame: FrameType | None) -> bool:
 
 @lru_cache(256)
 def is_only_named(code: CodeType, instruction: int) -> bool:
-    """Return True if an attribute is looked up to be compared with: by isinstance, `==` or `in`, or in an annotation."""
+    """Return True if an attribute is looked up to be compared with or listed, for a base class, or in an annotation."""
     node, tree = expression_at(code, instruction, ast.Attribute), parsed(code.co_filename)
     return node is not None and tree is not None and any(part is node for part in only_named(tree))
 
 
 def only_named(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield the expressions of a program that name types or are compared: the names in them need not exist."""
+    """Yield the expressions of a program that name types or base classes, are compared or listed: names need not exist."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("isinstance", "issubclass"):
             places = node.args[1:]
         elif isinstance(node, ast.Compare):
             places = [node.left, *node.comparators]
+        elif isinstance(node, ast.ClassDef):
+            places = node.bases
+        elif isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+            places = node.elts
+        elif isinstance(node, ast.Dict):
+            places = [*node.keys, *node.values]
         else:
             places = [getattr(node, "annotation", None), getattr(node, "returns", None)]
         for place in places:

@@ -81,6 +81,12 @@ class Guards:
         self.found: Callable = lambda name, text, t: None
         self.symbol: Callable = lambda path, text, value: value
         self.replacement: Callable = lambda f: f
+        self.refused: Refused | None = None
+
+    def refuse(self, why: str, fix: str = "") -> Refused:
+        """Return the reason why the function cannot be compiled, and keep it: the function itself may catch it (`except:`)."""
+        self.refused = self.refused or Refused(why, fix=fix)
+        return self.refused
 
     # ------------------------------------------------------------------ conditions
     def guard(self, path: str, value: Any, condition: str, shown: bool = False) -> None:
@@ -91,7 +97,7 @@ class Guards:
         self.guards.append(GuardedValue(path, value, shown))
         self.lines.append(line)
         if len(self.guards) + len(self.tensors) > LIMIT:
-            raise Refused(f"it reads more than {LIMIT} values from outside")
+            raise self.refuse(f"it reads more than {LIMIT} values from outside")
 
     def constant(self, a: Any) -> str:
         """Add an object to the scope and return its variable."""
@@ -127,7 +133,7 @@ class Guards:
             return self.read_value(path, text, value)
         elif isinstance(value, np.ndarray):
             if value.nbytes > ARRAY or value.dtype.hasobject:
-                raise Refused(f"it reads the NumPy array {path}, which is too large to compare at each call")
+                raise self.refuse(f"it reads the NumPy array {path}, which is too large to compare at each call")
             self.guard(path, value, f"equal_arrays({text}, {self.constant(value.copy())})", True)
         elif type(value) is tuple:
             return self.read_tuple(path, text, value)
@@ -145,7 +151,7 @@ class Guards:
     def object(self, path: str, a: Any) -> None:
         """Record an object that is compared by identity, and its contents: the function, an argument, or one that was read."""
         if not may_be_read(a):
-            raise Refused(f"it reads {path}, a {type(a).__name__}, which cannot be watched", None, True, OUTSIDE)
+            raise self.refuse(f"it reads {path}, a {type(a).__name__}, which cannot be watched", OUTSIDE)
         self.names[id(a)] = self.constant(a)
         self.paths.setdefault(id(a), path)
         self.walk(a)
@@ -285,7 +291,7 @@ class Guards:
             if ids(now) == ids(before):
                 continue
             if isinstance(now, list) and len(now) != len(before):
-                raise Refused(f"it changes the length of the list {path}, which outlives the call", None, True, RETURN)
+                raise self.refuse(f"it changes the length of the list {path}, which outlives the call", RETURN)
             new, old = [dict(enumerate(one)) if isinstance(one, list) else one for one in (now, before)]
             yield from ((now, key, old[key], MISSING) for key in old if key not in new)
             changed = ((now, key, old.get(key, MISSING), value) for key, value in new.items())

@@ -51,9 +51,14 @@ TABLE = tuple(
         (
             "graphs of a program to rewrite or export",
             "inspect the graph with minigrad.record(f, x), or compile the function with minigrad.compile",
-            "fx export library package monitor",
+            "fx export package monitor",
         ),
-        ("compact LU decompositions under their first name", "call linalg.lu_factor(A)", "lu"),
+        (
+            "operators that are declared to a dispatcher in C++",
+            "make the operator of a Python function: @minigrad.library.custom_op(name, mutates_args=())",
+            """library.Library library.define library.impl library.triton_op library.wrap_triton library.opcheck
+            library.get_ctx library.infer_schema library.register_autocast library.register_torch_dispatch""",
+        ),
         ("symmetric eigenvalues under their first name", "call linalg.eigh(A)", "symeig"),
         (
             "pruning",
@@ -146,11 +151,6 @@ TABLE = tuple(
             "LDL factorizations",
             "use linalg.cholesky for a positive definite matrix, and linalg.solve for an equation",
             "linalg.ldl_factor linalg.ldl_factor_ex linalg.ldl_solve",
-        ),
-        (
-            "futures",
-            "use Python's concurrent.futures",
-            "futures Future",
         ),
         (
             "processes that are started with a number",
@@ -275,10 +275,9 @@ TABLE = tuple(
             "nn.utils.parameters_to_vector nn.utils.vector_to_parameters nn.utils.convert_parameters",
         ),
         (
-            "inverses of max pools, and pools of powers",
-            "use nn.functional.interpolate, or scatter to the places of a max pool; (avg_pool2d(x**p, k) * k * k) ** (1 / p)",
-            """nn.MaxUnpool1d nn.MaxUnpool2d nn.MaxUnpool3d nn.LPPool1d nn.LPPool2d nn.LPPool3d nn.functional.max_unpool1d
-            nn.functional.max_unpool2d nn.functional.max_unpool3d nn.functional.lp_pool1d nn.functional.lp_pool2d
+            "pools of powers",
+            "write (avg_pool2d(x**p, k) * k * k) ** (1 / p)",
+            """nn.LPPool1d nn.LPPool2d nn.LPPool3d nn.functional.lp_pool1d nn.functional.lp_pool2d
             nn.functional.lp_pool3d""",
         ),
         (

@@ -104,6 +104,9 @@ from .pooling import (
     MaxPool1d,
     MaxPool2d,
     MaxPool3d,
+    MaxUnpool1d,
+    MaxUnpool2d,
+    MaxUnpool3d,
 )
 from .recurrent import GRUCell, LSTMCell, RNNCell, RNNCellBase
 from .sequences import GRU, LSTM, RNN, RNNBase

@@ -84,6 +84,7 @@ from ..ops.nn.normalize import (
 from ..ops.norms import pairwise_distance
 from ..ops.pad import pad
 from ..ops.nn.pool import avg_pool1d, avg_pool2d, avg_pool3d, max_pool1d, max_pool2d, max_pool3d
+from ..ops.nn.unpool import max_unpool1d, max_unpool2d, max_unpool3d
 from ..ops.nn.grid_sampling import affine_grid, grid_sample
 from ..ops.nn.resize import (
     channel_shuffle,

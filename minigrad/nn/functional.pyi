@@ -8,6 +8,7 @@ from ..arrays.dtypes import dtype
 from ..core.tensor import Tensor
 from ..ops.nn.ctc import ctc_loss
 from ..ops.nn.inplace_activation import celu_, elu_, hardtanh_, leaky_relu_, relu_, rrelu_, selu_, threshold_
+from ..ops.nn.unpool import max_unpool1d, max_unpool2d, max_unpool3d
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -76,6 +77,9 @@ __all__ = [
     "max_pool1d",
     "max_pool2d",
     "max_pool3d",
+    "max_unpool1d",
+    "max_unpool2d",
+    "max_unpool3d",
     "mish",
     "mse_loss",
     "multilabel_soft_margin_loss",

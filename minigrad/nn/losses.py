@@ -12,6 +12,12 @@ class Loss(Functional):
 
     no_tensor, shown = ("(input, target)", RuntimeError), ()
 
+    def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"):
+        """Initialize a subclass that has its own forward; the losses below get theirs from their settings."""
+        super(Functional, self).__init__()
+        older = size_average is not None or reduce is not None
+        self.reduction = loss.chosen(type(self).__name__, reduction, size_average, reduce) if older else reduction
+
     def forward(self, *inputs: Tensor) -> Tensor:  # type: ignore[override]
         return type(self).function(*inputs, **{n: getattr(self, n) for n in self.settings})
 
@@ -31,6 +37,16 @@ class Weighted(Loss):
     size_average: bool | None = None
     reduce: bool | None = None
     reduction: str = "mean"
+
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ):
+        super().__init__(size_average, reduce, reduction)
+        self.register_buffer("weight", weight)
 
 
 class ClassLoss(Loss):

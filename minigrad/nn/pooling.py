@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ops.nn import adaptive_pool, pool
+from ..core.tensor import Tensor
+from ..ops.nn import adaptive_pool, pool, unpool
 from .settings import Functional, as_ntuple
 
 
@@ -78,6 +79,56 @@ class MaxPool3d(_MaxPoolNd, function=pool.max_pool3d):
     >>> minigrad.nn.MaxPool3d(2)(minigrad.ones(3, 4, 8, 8)).shape
     minigrad.Size([3, 2, 4, 4])
     """
+
+
+class _MaxUnpoolNd(_PoolNd):
+    """Base class of the inverses of max pools, which take the pool's indices as well."""
+
+    ndim = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in self.settings:
+            setattr(self, name, as_ntuple(getattr(self, name), self.ndim))
+
+    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:  # type: ignore[override]
+        return type(self).function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+
+class MaxUnpool1d(_MaxUnpoolNd, function=unpool.max_unpool1d):
+    """The values of a MaxPool1d at the positions that they came from, and 0 elsewhere.
+
+    >>> import minigrad
+    >>> pooled, places = minigrad.nn.MaxPool1d(2, return_indices=True)(minigrad.tensor([[1., 3., 7., 5.]]))
+    >>> minigrad.nn.MaxUnpool1d(2)(pooled, places)
+    tensor([[0., 3., 7., 0.]])
+    """
+
+    ndim = 1
+
+
+class MaxUnpool2d(_MaxUnpoolNd, function=unpool.max_unpool2d):
+    """The values of a MaxPool2d at the positions that they came from, and 0 elsewhere.
+
+    >>> import minigrad
+    >>> pooled, places = minigrad.nn.MaxPool2d(2, return_indices=True)(minigrad.ones(3, 8, 8))
+    >>> minigrad.nn.MaxUnpool2d(2)(pooled, places).shape
+    minigrad.Size([3, 8, 8])
+    """
+
+    ndim = 2
+
+
+class MaxUnpool3d(_MaxUnpoolNd, function=unpool.max_unpool3d):
+    """The values of a MaxPool3d at the positions that they came from, and 0 elsewhere.
+
+    >>> import minigrad
+    >>> pooled, places = minigrad.nn.MaxPool3d(2, return_indices=True)(minigrad.ones(3, 4, 8, 8))
+    >>> minigrad.nn.MaxUnpool3d(2)(pooled, places).shape
+    minigrad.Size([3, 4, 8, 8])
+    """
+
+    ndim = 3
 
 
 class AvgPool1d(_AvgPoolNd, function=pool.avg_pool1d):

@@ -719,6 +719,8 @@ class Operations:
         """input < other, elementwise."""
     def lt_(self, other: Tensor | _float) -> Tensor:
         """In-place form of lt."""
+    def lu(self, pivot: _bool = True, get_infos: _bool = False) -> tuple[Tensor, ...]:
+        """Return (LU, pivots) of each matrix (..., m, n), with `get_infos` also info: the older form of linalg.lu_factor_ex."""
     def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
         """Return the solution X of A X = input, given A's `lu_factor` (see linalg.lu_solve)."""
     @property

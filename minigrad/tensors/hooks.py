@@ -61,13 +61,14 @@ class Hooks:
     def arrived(self, grads: list) -> list:
         """Pass the gradients of a node's outputs through their tensor hooks, and retain them where requested."""
         for i, fs in self.tensor.items():
-            for hook in list(fs.values()) if grads[i] is not None else ():
-                clones = copies([grads[i]])
-                result = call_hook(hook, "grad", *clones)
-                (grads[i],) = modified_or_original(clones, [grads[i]])
-                if result is not None and result is not clones[0]:
+            if not fs or grads[i] is None:
+                continue
+            (own,) = (seen,) = copies([grads[i]])
+            for hook in list(fs.values()):
+                if (result := call_hook(hook, "grad", seen)) is not None:
                     check_gradient(hook, result, grads[i])
-                    grads[i] = result
+                    seen = result
+            (grads[i],) = after_hooks([seen], [own], [grads[i]])
         for i, ref in self.retained.items():
             t, g = ref(), grads[i]
             if t is not None and g is not None:
@@ -161,19 +162,18 @@ def producer_of(t: Tensor, who: str) -> tuple:
 # ---------------------------------------------------------------------- one hook and its result
 def pass_through(node: Node | Leaf, hooks: dict, kind: str, parameters: str, grads: list, *others: list) -> list:
     """Pass gradients through hooks that take a tuple, with the tuples `others` as further arguments, and may return another."""
+    seen = own = copies(grads)
+    around = [tuple(copies(group)) for group in others]
     for hook in list(hooks.values()):
-        clones = copies(grads)
-        result = call_hook(hook, parameters, tuple(clones), *[tuple(copies(group)) for group in others])
-        grads = modified_or_original(clones, grads)
-        if result is None:
+        if (result := call_hook(hook, parameters, tuple(seen), *around)) is None:
             continue
         if not isinstance(result, tuple) or len(result) != len(grads):
             raise services.problem("node hooks return tuples", node=node, hook=hook, kind=kind, got=result, grads=grads)
         for r, g in zip(result, grads):
             if r is not None:
                 check_gradient(hook, r, g, node)
-        grads = list(result)
-    return grads
+        seen = list(result)
+    return after_hooks(seen, own, grads)
 
 
 def call_hook(hook: Callable, parameters: str, *args: object) -> Any:
@@ -185,13 +185,13 @@ def call_hook(hook: Callable, parameters: str, *args: object) -> Any:
 
 
 def copies(grads: Sequence) -> list:
-    """Return gradients as a hook may see them: copies."""
+    """Return gradients as hooks may see them: copies. All hooks of a tensor receive one object until a hook replaces it."""
     return [None if g is None else g.clone() for g in grads]
 
 
-def modified_or_original(clones: list, grads: Sequence) -> list:
-    """Return the gradients after a hook: its copies if it modified them."""
-    return [g if own is None or unchanged(own, g) else own for own, g in zip(clones, grads, strict=True)]
+def after_hooks(seen: list, own: list, grads: Sequence) -> list:
+    """Return the gradients after hooks: what a hook returned, a copy that a hook modified, or the original."""
+    return [g if s is o and (o is None or unchanged(o, g)) else s for s, o, g in zip(seen, own, grads, strict=True)]
 
 
 def unchanged(own: Tensor, g: Tensor) -> bool:

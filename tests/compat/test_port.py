@@ -25,7 +25,7 @@ def found(text):
         ("from torchaudio.datasets import YESNO\nsound = YESNO('.')", 2, "torchaudio.datasets.YESNO"),
         ("from torch.profiler import profile, schedule; schedule(wait=1)", 1, "torch.profiler.schedule"),
         ("import torch.multiprocessing as mp\nmp.spawn(f)", 2, "torch.multiprocessing.spawn"),
-        ("from torch.futures import Future; Future()", 1, "torch.futures.Future"),
+        ("from torch.library import Library; Library()", 1, "torch.library.Library"),
         ("import torch\ny = x.apply_(f)", 2, "Tensor.apply_"),
         ("import torch\nx = torch.range(1, 2)", 2, "torch.range"),
         ("import torch; y = x.to_sparse()", 1, "Tensor.to_sparse"),

@@ -4,6 +4,7 @@ import copy
 import pickle
 from functools import partial
 
+import numpy as np
 import pytest
 
 import minigrad as torch
@@ -265,3 +266,45 @@ def test_what_differs_from_call_to_call_is_asked_at_each_call(name, interpreted)
             w.mul_(2)
         torch.rand(1)
     assert c.versions or name != "a generator of one's own"
+
+
+LARGE, COUNTER = np.ones(100_000), iter(range(1_000_000))
+
+
+def catching(read):
+    """Return a function that takes any exception for a failure of `read`."""
+
+    def f(x):
+        try:
+            return x * read(x)
+        except:  # noqa: E722
+            return x * 0
+
+    return f
+
+
+READS = {
+    "a large array": lambda x: float(LARGE[0]),
+    "an object of C": lambda x: 2 + next(COUNTER),
+    "a value": lambda x: 3 if x.sum() > 0 else 4,
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", list(READS))
+def test_a_function_that_catches_everything_cannot_catch_the_end_of_its_capture(name):
+    c, x = compile(catching(READS[name])), torch.ones(2)
+    assert c(x)[0] > 0 and c(x)[0] > 0
+    assert "runs eagerly in some calls: it" in c.explain()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_an_error_that_a_function_raises_instead_does_not_hide_the_reason():
+    def f(x):
+        try:
+            return x * float(LARGE[0])
+        except Exception:
+            raise ValueError("the matrix is singular") from None
+
+    c = compile(f)
+    assert c(torch.ones(1)).item() == 1 and "it reads the NumPy array LARGE, which is too large" in c.explain()

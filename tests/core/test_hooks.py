@@ -39,20 +39,40 @@ def test_a_hook_that_returns_none_keeps_nan():
     assert np.isnan(x.grad.item())
 
 
-def test_a_kept_gradient_of_a_hook_is_not_the_one_that_flows_on():
+def test_the_hooks_of_a_tensor_receive_one_object_until_a_hook_replaces_it():
     kept = []
 
-    def keep(g):
-        kept.append(g)
-
-    def spoil(g):
-        kept[0].zero_()
+    def mark(g):
+        g.mark = "seen"
+        kept[0].mul_(10)
 
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     y = x * 1
-    y.register_hook(keep)
-    y.register_hook(spoil)
+    for hook in (kept.append, mark, lambda g: g + 1, kept.append):
+        y.register_hook(hook)
     (y * y).sum().backward()
+    assert kept[0].mark == "seen" and not hasattr(kept[1], "mark")
+    assert kept[1].tolist() == x.grad.tolist() == [21.0, 41.0]
+
+
+def test_the_hooks_of_a_node_receive_the_same_objects():
+    kept = []
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    node = (y := x * 3).grad_fn
+    node.register_prehook(lambda gs: kept.append(gs[0]))
+    node.register_prehook(lambda gs: kept.append(gs[0]))
+    node.register_hook(lambda to, of: kept.extend((to[0], of[0])))
+    node.register_hook(lambda to, of: kept.extend((to[0], of[0])))
+    y.sum().backward()
+    assert kept[0] is kept[1] and kept[2] is kept[4] and kept[3] is kept[5]
+
+
+def test_a_gradient_that_a_hook_kept_is_separate_after_backward():
+    kept = []
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    x.register_hook(kept.append)
+    (x * x).sum().backward()
+    kept[0].zero_()
     assert x.grad.tolist() == [2.0, 4.0]
 
 

@@ -133,3 +133,32 @@ def test_pixel_unshuffle_undoes_pixel_shuffle():
 def test_arguments_that_do_not_fit_are_refused_with_their_numbers(call, kind, words):
     with pytest.raises(kind, match=words):
         call(minigrad.ones(1, 2, 4, 4))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_max_unpool_puts_the_maxima_back_and_passes_their_gradients(n):
+    x = minigrad.tensor(random(2, 3, *(7, 6, 5)[:n]), requires_grad=True)
+    pool, unpool = (getattr(minigrad.nn, f"Max{kind}{n}d")(3, 3, 1) for kind in ("Pool", "Unpool"))
+    pooled, places = getattr(F, f"max_pool{n}d")(x, 3, 3, 1, return_indices=True)
+    back = unpool(pooled, places, x.shape)
+    assert back.shape == x.shape and pool(x).equal(pooled)
+    assert sorted(back[back != 0].tolist()) == sorted(pooled.flatten().tolist()) and ((back == 0) | (back == x)).all()
+    back.sum().backward()
+    assert x.grad.equal((back != 0).double())
+
+
+def test_max_unpool_takes_sizes_that_the_pool_could_have_had():
+    pooled, places = F.max_pool2d(minigrad.arange(35.0).reshape(1, 5, 7), 2, return_indices=True)
+    assert minigrad.nn.MaxUnpool2d(2)(pooled, places, (5, 7)).shape == (1, 5, 7)
+    with pytest.raises(
+        ValueError, match=r"output_size=\(9, 7\) does not fit(.|\n)*\(2, 4\) and \(6, 8\)(.|\n)*x.shape"
+    ):
+        F.max_unpool2d(pooled, places, 2, output_size=(9, 7))
+    with pytest.raises(RuntimeError, match=r"scatter: index \d+ is out of bounds"):
+        F.max_unpool2d(pooled, places, 2)
+    with pytest.raises(
+        RuntimeError, match=r"input has shape \(1, 2, 3\), but indices \(1, 2, 2\)(.|\n)*return_indices"
+    ):
+        F.max_unpool2d(pooled, places[..., 1:], 2)
+    with pytest.raises(RuntimeError, match="takes 3 or 4 dimensions, not shape"):
+        F.max_unpool2d(pooled[0], places[0], 2)

@@ -1,5 +1,7 @@
 """Every program of `programs/` under PyTorch and under minigrad: same values, dtypes, shapes, same kind of error."""
 
+import itertools
+
 import pytest
 
 import minigrad
@@ -27,3 +29,25 @@ def test_torch_gives_what_the_program_states(name, program):
         lines.append("the program as a whole raises under torch")
     if lines:
         pytest.fail(report(name, program, ("stated", stated), ("torch", found), lines), pytrace=False)
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations("kmwra", 4)), ids="".join)
+def test_hooks_of_one_tensor_see_and_change_the_same_gradient(order):
+    """k keeps it, m marks the object, w writes to the kept one, r replaces it, a returns another after all."""
+    seen = []
+    for lib in (torch, minigrad):
+        kept = [lib.zeros(2)]
+        hooks = {
+            "k": lambda g, kept=kept: kept.append(g),
+            "m": lambda g: setattr(g, "mark", 1),
+            "w": lambda g, kept=kept: (kept[-1].mul_(5), None)[1],
+            "r": lambda g: g * 2,
+            "a": lambda g: g.add_(1),
+        }
+        x = lib.tensor([1.0, 3.0], requires_grad=True)
+        y = x * 2
+        for name in order:
+            y.register_hook(hooks[name])
+        (y * y).sum().backward()
+        seen.append((x.grad.tolist(), [k.tolist() for k in kept], [hasattr(k, "mark") for k in kept]))
+    assert seen[0] == seen[1]

@@ -1,5 +1,8 @@
 """Rare names of PyTorch, which older programs and libraries use, beside the originals."""
 
+import contextlib
+import importlib
+
 import numpy as np
 import pytest
 
@@ -484,3 +487,44 @@ def test_triangular_solve_writes_into_out():
         lib.triangular_solve(lib.tensor([[4.0], [2.0]]), lib.tensor([[2.0, 1.0], [0.0, 2.0]]), out=out)
         seen.append(plain(out))
     assert seen[1] == seen[0]
+
+
+LOSSES = """M(reduction="sum") | M(reduction="none") | M(reduction="other") | M(size_average=False) | M(reduce=False) | M()
+M(None, True) | W(w) | W(weight=w, reduction="sum") | W() | W(None, False)"""
+
+
+@pytest.mark.filterwarnings("ignore:size_average")
+@pytest.mark.parametrize("expression", LOSSES.replace("\n", " | ").split(" | "))
+def test_a_users_loss_takes_the_arguments_of_its_base_class(expression):
+    seen = []
+    for lib in BOTH:
+        with contextlib.nullcontext(lib) if lib is torch else minigrad.as_torch():
+            base = importlib.import_module("torch.nn.modules.loss")
+            forward = {"forward": lambda self, a, b: (a - b).sum()}
+            kinds = {n: type(n, (getattr(base, b),), forward) for n, b in (("M", "_Loss"), ("W", "_WeightedLoss"))}
+            made = eval(expression, {**kinds, "w": lib.ones(2)})
+            seen.append((made.reduction, repr(made), list(made.state_dict()), made(lib.ones(2), lib.zeros(2)).item()))
+            assert isinstance(lib.nn.CrossEntropyLoss(), base._Loss)
+    assert seen[0] == seen[1]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_max_unpool_is_torchs(n):
+    seen = []
+    data = np.random.default_rng(0).standard_normal((2, 3, *(7, 6, 5)[:n]))
+    for lib in BOTH:
+        x = lib.tensor(data, requires_grad=True)
+        layer = getattr(lib.nn, f"MaxUnpool{n}d")
+        pool = getattr(lib.nn.functional, f"max_pool{n}d")
+        pooled, places = pool(x, 3, 3, 1, return_indices=True)
+        back = layer(3, 3, 1)(pooled, places, x.shape)
+        back.pow(2).sum().backward()
+        sizes = [described(lambda u=u, s=s: u(pooled, places, s)) for u in (layer(3, padding=1),)
+                 for s in ((20,) * n, (8,) * n, (8,) * (n + 1), x.shape[2:], [2, 3, *x.shape[2:]])]  # fmt: skip
+        seen.append((plain(back), plain(x.grad), repr(layer(3, 2, 1)), repr(layer((2,) * n)), sizes))
+        single, where = pool(x[0], 2, return_indices=True)
+        seen[-1] += (
+            described(lambda: layer(2)(single, where, x.shape[2:])),
+            described(lambda: layer(2)(single, places)),
+        )
+    assert seen[0] == seen[1]

@@ -111,7 +111,7 @@ ROW_BY_ROW = {
         "addr",
     ),
     "local_response_norm",
-    *("linalg.cholesky_ex", "linalg.lstsq", "linalg.lu_factor", "linalg.lu_factor_ex", "linalg.lu_solve"),
+    *("linalg.cholesky_ex", "linalg.lstsq", "lu", "linalg.lu_factor", "linalg.lu_factor_ex", "linalg.lu_solve"),
     *("linalg.solve_ex", "lu_solve", "ldexp", "unravel_index", "put", "triangular_solve", "linalg.householder_product"),
     *("upsample", "upsample_bilinear", "upsample_nearest"),
     *("select_scatter", "slice_scatter", "diagonal_scatter"),

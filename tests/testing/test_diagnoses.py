@@ -236,3 +236,24 @@ def test_a_modules_parameters_have_the_dtype_of_the_tensors_beside_it():
     result = check(Through, layer, X[None])
     assert result["forward"].status == result["gradients"].status == result["dtypes"].status == "holds"
     assert layer.weight.dtype == torch.float32
+
+
+class PositiveRoot(torch.autograd.Function):
+    """Refuses numbers that are not positive, as solvers refuse matrices that are not positive definite."""
+
+    @staticmethod
+    def forward(ctx, x):
+        if (x.detach() <= 0).any():
+            raise ValueError("x has to be positive")
+        ctx.save_for_backward(x)
+        return x.sqrt()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g / (2 * x.sqrt())
+
+
+def test_the_row_on_compilation_tries_other_inputs_that_the_function_takes():
+    x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    assert check(PositiveRoot, x)["compiled"].status != "fails"
