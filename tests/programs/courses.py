@@ -112,6 +112,13 @@ def ran(words: list[str], path: Path, seconds: int, imports: Path | None) -> sub
     with tempfile.TemporaryDirectory() as place:
         here = Path(place, "course", "chapter", path.parent.name)  # programs write to ../../data
         shutil.copytree(path.parent, here, symlinks=True)
+        for there, copy in (
+            (path.parents[0], here),
+            (path.parents[1], here.parent),
+        ):  # programs read ../img and ../../data
+            for beside in there.parent.iterdir():
+                if beside != there and not (copy.parent / beside.name).exists():
+                    (copy.parent / beside.name).symlink_to(beside.resolve())
         folders = [ROOT, *([imports] if imports else []), *filter(None, [os.environ.get("PYTHONPATH")])]
         variables = {**os.environ, **SURROUNDINGS, "PYTHONPATH": os.pathsep.join(map(str, folders))}
         limit = lambda: resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))

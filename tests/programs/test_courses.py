@@ -90,6 +90,19 @@ def test_programs_import_from_their_course(folder):
     assert courses.outcome(chapter / "uses.py", 8, imports=chapter.parent) == courses.ENDED
 
 
+def test_programs_find_the_files_beside_their_folder_and_above(folder):
+    chapter = folder / "course" / "one chapter"
+    for place in (chapter.parent / "img", folder / "data"):
+        place.mkdir()
+        (place / "numbers.txt").write_text("3")
+    reads = (
+        "import torch\nfor place in ('../img', '../../data'):\n    print(float(open(place + '/numbers.txt').read()))\n"
+    )
+    (chapter / "reads.py").write_text(reads + "open('../written.txt', 'w').close()\n")
+    assert courses.outcome(chapter / "reads.py", 8) == courses.ENDED
+    assert not (chapter.parent / "written.txt").exists()
+
+
 def test_the_table_has_a_row_for_each_chapter(folder):
     results = {
         "one/a.py": courses.ENDED, "one/b.py": courses.LIMIT, "one/c.py": "needs data", "one/d.py": "needs data",
