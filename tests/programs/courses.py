@@ -30,7 +30,8 @@ LIST, KEPT = Path(__file__).with_name("courses.toml"), Path(__file__).with_name(
 USES_TORCH = re.compile(r"^\s*(?:import|from) torch\b", re.MULTILINE)
 ROOT = Path(__file__).parents[2]
 ONE_THREAD = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-SURROUNDINGS = {**ONE_THREAD, "MPLBACKEND": "Agg", "PYTHONUNBUFFERED": "1"}
+ZEROS = {"MALLOC_PERTURB_": "255"}  # glibc fills what malloc returns: uninitialised tensors are zero in both libraries
+SURROUNDINGS = {**ONE_THREAD, **ZEROS, "MPLBACKEND": "Agg", "PYTHONUNBUFFERED": "1"}
 NEEDS = {
     "data": r"URLError|Connection|FileNotFound|NotADirectory|no such file|cannot download|not found in|num_samples=0"
     r"|os\.path\.exists",
@@ -38,6 +39,7 @@ NEEDS = {
     "ffmpeg": r"MovieWriter \(ffmpeg\)",
     "an older PyTorch": r"too many indices for tensor of dimension 0",
     "an older NumPy": r"module 'numpy' has no attribute|inhomogeneous shape",
+    "an older pandas": r"with string dtype",
     "an older Matplotlib": r"use_line_collection",
     "an older IPython": r"from 'IPython\.",
     "a name that it does not define": r"NameError: name",

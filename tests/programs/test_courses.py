@@ -72,6 +72,7 @@ def test_a_program_runs_in_a_copy_of_its_folder(name, what, folder):
     [
         ("RuntimeError: device: there is no CUDA device: either no GPU was found, or ...", "needs a GPU"),
         ("AttributeError: module 'numpy' has no attribute 'float'.", "needs an older NumPy"),
+        ("TypeError: Cannot perform reduction 'mean' with string dtype", "needs an older pandas"),
         ("RuntimeError: Requested MovieWriter (ffmpeg) not available", "needs ffmpeg"),
         (
             "ModuleNotFoundError: No module named 'torch.nowhere'",
