@@ -180,7 +180,7 @@ def test_progress_is_shown_on_a_terminal_alone(tmp_path, server, monkeypatch, ca
 
 
 # ---------------------------------------------------------------- digits
-def test_digits_stand_in_for_mnist_and_it_is_said_once(tmp_path, monkeypatch, capsys):
+def test_digits_stand_in_for_images_and_it_is_said_once(tmp_path, monkeypatch, capsys):
     sklearn = pytest.importorskip("sklearn.datasets")
     monkeypatch.setenv("MINIGRAD_DATA", "digits")
     train, test = D.MNIST(tmp_path, download=True), D.FashionMNIST(tmp_path, train=False)
@@ -190,9 +190,31 @@ def test_digits_stand_in_for_mnist_and_it_is_said_once(tmp_path, monkeypatch, ca
     assert train.targets.tolist() + test.targets.tolist() == digits.target.tolist()
     small = np.asarray(Image.fromarray(train.data[7].numpy()).resize((8, 8), Image.Resampling.BOX)) / 255 * 16
     assert np.corrcoef(small.ravel(), digits.images[7].ravel())[0, 1] > 0.95
-    assert capsys.readouterr().err.count("scikit-learn's 1,797 digits stand in for MNIST") == 1
+    assert capsys.readouterr().err.count("scikit-learn's 1,797 digits stand in for images") == 1
     train.data[:] = 0
     assert D.MNIST(tmp_path).data.any()  # each dataset has its images to itself
+
+
+def test_digits_take_the_form_of_colour_images(tmp_path, monkeypatch):
+    monkeypatch.setenv("MINIGRAD_DATA", "digits")
+    grey, small, large = D.MNIST(tmp_path), D.CIFAR10(tmp_path, train=False), D.CIFAR100(tmp_path, download=True)
+    numbers = D.SVHN(tmp_path, "train")
+    assert (small.data.shape, large.data.shape) == ((297, 32, 32, 3), (1500, 32, 32, 3))
+    assert numbers.data.shape == (1500, 3, 32, 32) and numbers.labels.dtype == np.int64
+    assert small.data.dtype == large.data.dtype == numbers.data.dtype == np.uint8
+    assert (len(small.classes), len(large.classes), large.class_to_idx["class 99"]) == (10, 100, 99)
+    assert large.targets == numbers.labels.tolist() == grey.targets.tolist() and type(small.targets[0]) is int
+    image, target = large[7]
+    assert image.mode == "RGB" and np.array_equal(image, numbers[7][0]) and target == grey[7][1]
+    shrunk = np.asarray(image.convert("L").resize((28, 28)), float)
+    assert np.corrcoef(shrunk.ravel(), np.asarray(grey[7][0], float).ravel())[0, 1] > 0.95
+
+
+def test_repeated_digits_are_as_many_as_the_images_they_stand_for(tmp_path, monkeypatch):
+    monkeypatch.setenv("MINIGRAD_DATA", "digits-repeated")
+    data = D.CIFAR10(tmp_path, train=False)
+    assert (len(data), len(D.MNIST(tmp_path, train=False)), len(D.MNIST(tmp_path))) == (10_000, 10_000, 60_000)
+    assert np.array_equal(data.data[297 + 5], data.data[5]) and data.targets[297 : 2 * 297] == data.targets[:297]
 
 
 def test_digits_without_scikit_learn_say_what_to_install(tmp_path, monkeypatch):
@@ -203,7 +225,9 @@ def test_digits_without_scikit_learn_say_what_to_install(tmp_path, monkeypatch):
     ):
         D.MNIST(tmp_path)
     monkeypatch.setenv("MINIGRAD_DATA", "letters")
-    with pytest.raises(ValueError, match=r"(?s)MINIGRAD_DATA=letters is unknown.*write MINIGRAD_DATA=digits"):
+    with pytest.raises(
+        ValueError, match=r"(?s)MINIGRAD_DATA=letters is unknown.*write MINIGRAD_DATA=digits, or digits-repeated"
+    ):
         D.MNIST(tmp_path)
 
 

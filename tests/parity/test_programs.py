@@ -27,6 +27,7 @@ def test_kept_losses_are_what_pytorch_computes(name):
             "import time\nprint(time.time())\nwhile True: torch.ones(1, requires_grad=True).sum().backward()",
             numbers.SAME,
         ),
+        ("parts = [torch.rand(40) for _ in range(20)]\ndel parts\nuninitialised = torch.Tensor(40)", numbers.SAME),
         ("print('hello')", numbers.NONE),
         ("print(len(torch.__version__))", ", not "),
         ("import numpy\nif torch.zeros(1).dtype == torch.float32: print(len(torch.__version__))", "none in float64"),

@@ -30,7 +30,8 @@ LIST, KEPT = Path(__file__).with_name("courses.toml"), Path(__file__).with_name(
 USES_TORCH = re.compile(r"^\s*(?:import|from) torch\b", re.MULTILINE)
 ROOT = Path(__file__).parents[2]
 ONE_THREAD = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-SURROUNDINGS = {**ONE_THREAD, "MPLBACKEND": "Agg", "MINIGRAD_DATA": "digits", "PYTHONUNBUFFERED": "1"}
+ZEROS = {"MALLOC_PERTURB_": "255"}  # glibc fills what malloc returns: uninitialised tensors are zero in both libraries
+SURROUNDINGS = {**ONE_THREAD, **ZEROS, "MPLBACKEND": "Agg", "PYTHONUNBUFFERED": "1"}
 NEEDS = {
     "data": r"URLError|Connection|FileNotFound|NotADirectory|no such file|cannot download|not found in|num_samples=0"
     r"|os\.path\.exists",
@@ -38,6 +39,7 @@ NEEDS = {
     "ffmpeg": r"MovieWriter \(ffmpeg\)",
     "an older PyTorch": r"too many indices for tensor of dimension 0",
     "an older NumPy": r"module 'numpy' has no attribute|inhomogeneous shape",
+    "an older pandas": r"with string dtype",
     "an older Matplotlib": r"use_line_collection",
     "an older IPython": r"from 'IPython\.",
     "a name that it does not define": r"NameError: name",
@@ -112,6 +114,13 @@ def ran(words: list[str], path: Path, seconds: int, imports: Path | None) -> sub
     with tempfile.TemporaryDirectory() as place:
         here = Path(place, "course", "chapter", path.parent.name)  # programs write to ../../data
         shutil.copytree(path.parent, here, symlinks=True)
+        for there, copy in (
+            (path.parents[0], here),
+            (path.parents[1], here.parent),
+        ):  # programs read ../img and ../../data
+            for beside in there.parent.iterdir():
+                if beside != there and not (copy.parent / beside.name).exists():
+                    (copy.parent / beside.name).symlink_to(beside.resolve())
         folders = [ROOT, *([imports] if imports else []), *filter(None, [os.environ.get("PYTHONPATH")])]
         variables = {**os.environ, **SURROUNDINGS, "PYTHONPATH": os.pathsep.join(map(str, folders))}
         limit = lambda: resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
@@ -221,6 +230,7 @@ if __name__ == "__main__":
             chosen = [path for path in paths if is_chosen(path.relative_to(given.folder), given.only)]
             if not chosen:
                 continue
+            os.environ["MINIGRAD_DATA"] = course.get("digits", "digits")
             results, same = (kept.get(course["name"], {}).get(key, {}) for key in ("programs", "numbers"))
             imports = home.resolve() / course["imports"] if "imports" in course else None
             outcomes = pool.map(partial(outcome, seconds=given.seconds, imports=imports), chosen)

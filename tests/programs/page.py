@@ -29,8 +29,9 @@ COURSES = """
 
 Which programs of public courses run, unchanged, as `minigrad run` runs them. A program counts if it ends, or still
 computes at the limit of time, on one thread. The tables have the programs that were tried, which may be a part of a
-course. The digits of scikit-learn stand for MNIST (`MINIGRAD_DATA=digits`). There is no network, no GPU, and of packages
-only those that need no PyTorch: a program that needs more is counted apart, by its error message.
+course. The digits of scikit-learn stand for MNIST, CIFAR and SVHN (`MINIGRAD_DATA=digits`). Random images, numbers and words
+in files of the same form stand for other data that some programs read. There is no network, no GPU, no trained model, and of
+packages only those that need no PyTorch: a program that needs more is counted apart, by its error message.
 
 "Same numbers" counts those that compute PyTorch's numbers, of those that were run in PyTorch, too, with the same random
 numbers. Compared are the losses of the first {limit} calls of backward, all that is printed, and then the weights and

@@ -72,6 +72,7 @@ def test_a_program_runs_in_a_copy_of_its_folder(name, what, folder):
     [
         ("RuntimeError: device: there is no CUDA device: either no GPU was found, or ...", "needs a GPU"),
         ("AttributeError: module 'numpy' has no attribute 'float'.", "needs an older NumPy"),
+        ("TypeError: Cannot perform reduction 'mean' with string dtype", "needs an older pandas"),
         ("RuntimeError: Requested MovieWriter (ffmpeg) not available", "needs ffmpeg"),
         (
             "ModuleNotFoundError: No module named 'torch.nowhere'",
@@ -88,6 +89,19 @@ def test_programs_import_from_their_course(folder):
     (chapter.parent / "models.py").write_text("import torch\nmodel = torch.nn.Linear(1, 1)\n")
     (chapter / "uses.py").write_text("from models import model\nprint(model)\n")
     assert courses.outcome(chapter / "uses.py", 8, imports=chapter.parent) == courses.ENDED
+
+
+def test_programs_find_the_files_beside_their_folder_and_above(folder):
+    chapter = folder / "course" / "one chapter"
+    for place in (chapter.parent / "img", folder / "data"):
+        place.mkdir()
+        (place / "numbers.txt").write_text("3")
+    reads = (
+        "import torch\nfor place in ('../img', '../../data'):\n    print(float(open(place + '/numbers.txt').read()))\n"
+    )
+    (chapter / "reads.py").write_text(reads + "open('../written.txt', 'w').close()\n")
+    assert courses.outcome(chapter / "reads.py", 8) == courses.ENDED
+    assert not (chapter.parent / "written.txt").exists()
 
 
 def test_the_table_has_a_row_for_each_chapter(folder):

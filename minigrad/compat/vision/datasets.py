@@ -1,7 +1,7 @@
 """The datasets of torchvision that courses use, read from their own files in `root`.
 
 Files whose digest is known are read only if they have it, so no stranger's pickle is opened. With `download=True` missing
-files are fetched. With `MINIGRAD_DATA=digits` in the environment, the MNIST classes serve the digits of scikit-learn, enlarged.
+files are fetched. With `MINIGRAD_DATA=digits` in the environment, images in memory are the digits of scikit-learn, enlarged.
 """
 
 from __future__ import annotations
@@ -68,14 +68,15 @@ def has(path: Path, md5: str) -> bool:
         return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest() == md5
 
 
-def fetch(who: str, folder: Path, files: dict[str, str], mirrors: list[str], download: bool, other: str = "") -> None:
-    """Make sure that a folder has files, given as name -> digest, or raise RuntimeError; `other` is one more way out."""
+def fetch(who: str, folder: Path, files: dict[str, str], mirrors: list[str], download: bool) -> None:
+    """Make sure that a folder has files, given as name -> digest, or raise RuntimeError."""
     missing, failed = [name for name, md5 in files.items() if not has(folder / name, md5)], ""
     for name in missing if download else ():
         failed = failed or downloaded(folder / name, [mirror + name for mirror in mirrors], files[name])
     if left := [name for name in missing if not has(folder / name, files[name])]:
         lacking = ", ".join([name + " (damaged)" * (folder / name).exists() for name in left])
-        fix = f"put the files there by hand, from {' or '.join(mirrors)}{other}"
+        fix = f"put the files there by hand, from {' or '.join(mirrors)}"
+        fix += ", or set MINIGRAD_DATA=digits in the environment for scikit-learn's digits"
         fix = fix if download else f"You can use download=True to download it, or {fix}"
         raise error(RuntimeError, who, f"Dataset not found: {folder} lacks {lacking}{failed}", fix)
 
@@ -123,17 +124,27 @@ def choice(who: str, split: str, known: Any) -> str:
 
 # ---------------------------------------------------------------- images in memory
 class InMemory(VisionDataset):
-    """Images and their classes that `load` reads at once."""
+    """Images and their classes that `load` reads at once, or scikit-learn's digits instead."""
+
+    side, lengths = 28, (60_000, 10_000)  # pixels, and the number of images to train and to test
 
     def __init__(
         self, root: Any, train: bool = True, transform: Any = None, target_transform: Any = None, download: bool = False
     ):
         super().__init__(root, None, transform, target_transform)
         self.train = train
-        self.data, self.targets = self.load(download)
+        if (wish := os.environ.get("MINIGRAD_DATA", "")) not in ("", "digits", "digits-repeated"):
+            fix = "write MINIGRAD_DATA=digits, or digits-repeated for the dataset's own number of images"
+            raise error(ValueError, "datasets", f"MINIGRAD_DATA={wish} is unknown", fix)
+        length = self.lengths[not train] if wish == "digits-repeated" else 0
+        self.data, self.targets = self.stored(*digits(train, self.side, length)) if wish else self.load(download)
 
     def load(self, download: bool) -> tuple:
-        """Return images and classes."""
+        """Return images and classes from their files."""
+        raise NotImplementedError
+
+    def stored(self, images: np.ndarray, targets: np.ndarray) -> tuple:
+        """Return grey images and their classes in the form of `data` and `targets`."""
         raise NotImplementedError
 
     def __getitem__(self, index: int) -> tuple:
@@ -165,18 +176,18 @@ class MNIST(InMemory):
         return os.path.join(self.root, type(self).__name__, "raw")
 
     def load(self, download: bool) -> tuple:
+        """Return images and classes from their files."""
+        return self.stored(*self.read(Path(self.raw_folder), download))
+
+    def stored(self, images: np.ndarray, targets: np.ndarray) -> tuple:
         """Return images and classes as tensors."""
-        if (wish := os.environ.get("MINIGRAD_DATA", "")) not in ("", "digits"):
-            raise error(ValueError, "datasets", f"MINIGRAD_DATA={wish} is unknown", "write MINIGRAD_DATA=digits")
-        images, targets = digits(self.train) if wish else self.read(Path(self.raw_folder), download)
         return minigrad.tensor(images), minigrad.tensor(targets, dtype=minigrad.int64)
 
     def read(self, folder: Path, download: bool) -> list[np.ndarray]:
         """Return images and classes from their files, compressed or not."""
         names = [f"{kind}-{of}-ubyte" for kind in ("train", "t10k") for of in ("images-idx3", "labels-idx1")]
         packed = {f"{name}.gz": md5 for name, md5 in zip(names, self.md5.split()) if not (folder / name).is_file()}
-        other = ", or set MINIGRAD_DATA=digits in the environment for scikit-learn's digits"
-        fetch(type(self).__name__, folder, packed, self.mirrors, download, other)
+        fetch(type(self).__name__, folder, packed, self.mirrors, download)
         wanted = [folder / name for name in (names[:2] if self.train else names[2:])]
         unpacked = lambda path: gzip.decompress(path.with_name(f"{path.name}.gz").read_bytes())
         return [idx(path.read_bytes() if path.is_file() else unpacked(path), path) for path in wanted]
@@ -224,24 +235,27 @@ class EMNIST(MNIST):
 
 
 @cache
-def digits(train: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return scikit-learn's digits, enlarged from 8 x 8 to 28 x 28 pixels: the first 1,500 to train, 297 to test."""
+def digits(train: bool, side: int, length: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return scikit-learn's digits with `side` pixels for 8: the first 1,500 to train, 297 to test, or `length`, in turn."""
     try:
         from sklearn.datasets import load_digits
     except ModuleNotFoundError:
         what = "MINIGRAD_DATA=digits takes its digits from scikit-learn, which is not installed"
         raise error(ModuleNotFoundError, "datasets", what, "pip install scikit-learn") from None
     if digits.cache_info().misses == 1:
-        print("minigrad: scikit-learn's 1,797 digits stand in for MNIST (MINIGRAD_DATA=digits)", file=sys.stderr)
+        print("minigrad: scikit-learn's 1,797 digits stand in for images (MINIGRAD_DATA=digits)", file=sys.stderr)
     found: Any = load_digits()
     part = slice(1500) if train else slice(1500, None)
     small = [Image.fromarray((one * (255 / 16)).round().astype(np.uint8)) for one in found.images[part]]
-    return np.stack([np.asarray(one.resize((28, 28), Image.Resampling.BICUBIC)) for one in small]), found.target[part]
+    images = np.stack([np.asarray(one.resize((side, side), Image.Resampling.BICUBIC)) for one in small])
+    chosen = np.arange(length or len(images)) % len(images)
+    return images[chosen], found.target[part][chosen]
 
 
 class CIFAR10(InMemory):
     """Colour images of 32 x 32 pixels in 10 classes: 50,000 to train, 10,000 to test."""
 
+    side, lengths, num_classes = 32, (50_000, 10_000), 10
     base_folder, archive = "cifar-10-batches-py", {"cifar-10-python.tar.gz": "c58f30108f718f92721af3b95e74349a"}
     to_train = {
         "data_batch_1": "c99cafc152244af753f735de768cd75f",
@@ -263,15 +277,24 @@ class CIFAR10(InMemory):
                 whole.extractall(root, filter="data")
         read = lambda file: pickle.loads((root / self.base_folder / file).read_bytes(), encoding="latin1")
         *batches, meta = map(read, files)
-        self.classes = meta[self.classes_key]
-        self.class_to_idx = {name: i for i, name in enumerate(self.classes)}
+        self.name_classes(meta[self.classes_key])
         data = np.concatenate([one["data"] for one in batches]).reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
         return data, [target for one in batches for target in one[self.targets_key]]
+
+    def stored(self, images: np.ndarray, targets: np.ndarray) -> tuple:
+        """Return images in three channels, and a list of classes."""
+        self.name_classes([f"class {i}" for i in range(self.num_classes)])
+        return images[..., None].repeat(3, axis=3), targets.tolist()
+
+    def name_classes(self, names: list[str]) -> None:
+        """Set the names of the classes, and their numbers."""
+        self.classes, self.class_to_idx = names, {name: i for i, name in enumerate(names)}
 
 
 class CIFAR100(CIFAR10):
     """Colour images of 32 x 32 pixels in 100 classes."""
 
+    num_classes = 100
     base_folder, archive = "cifar-100-python", {"cifar-100-python.tar.gz": "eb9058c3a382ffc7106e4002c42a8d85"}
     to_train, to_test = {"train": "16019d7e3df5f24257cddd939b257f8d"}, {"test": "f0ef6b0ae62326f3e7ffdfab6717acfc"}
     meta, targets_key, classes_key = {"meta": "7973b15100ade9c7d40fb424638fde48"}, "fine_labels", "fine_label_names"
@@ -280,6 +303,7 @@ class CIFAR100(CIFAR10):
 class SVHN(InMemory):
     """House numbers, colour images of 32 x 32 pixels, channels first in `data`: the splits train, test and extra."""
 
+    side, lengths = 32, (73_257, 26_032)
     md5 = {
         "train": "e26dedcc434d2e4c54c9b2d4a06d8373",
         "test": "eb5a983be6a315427106f1b164d9cef3",
@@ -299,6 +323,10 @@ class SVHN(InMemory):
         fetch("SVHN", folder, {name: self.md5[self.split]}, ["http://ufldl.stanford.edu/housenumbers/"], download)
         found = loadmat(folder / name)
         return found["X"].transpose(3, 2, 0, 1), found["y"].squeeze().astype(np.int64) % 10  # 10 stands for the digit 0
+
+    def stored(self, images: np.ndarray, targets: np.ndarray) -> tuple:
+        """Return images with three channels first, and classes as an array."""
+        return images[:, None].repeat(3, axis=1), targets.astype(np.int64)
 
     def __getitem__(self, index: int) -> tuple:
         return self.pair(Image.fromarray(self.data[index].transpose(1, 2, 0)), int(self.labels[index]))
