@@ -87,6 +87,8 @@ IN_OTHER_PACKAGES = {
     "torchvision.datasets.mnist": ("compat.vision.datasets",),
     "torchvision.datasets.folder": ("compat.vision.datasets",),
     "torchvision.datasets.vision": ("compat.vision.datasets",),
+    "torchvision.io": ("compat.vision.utils",),
+    "torchvision.io.image": ("compat.vision.utils",),
     "torchvision.transforms": ("compat.vision.transforms",),
     "torchvision.transforms.functional": ("compat.vision.functional",),
     "torchvision.transforms.transforms": ("compat.vision.transforms",),

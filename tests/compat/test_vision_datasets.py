@@ -347,7 +347,7 @@ import torchvision.transforms as transforms
 import torchvision.transforms.functional as TF
 from torchvision import datasets, models, utils
 from torchvision.datasets.folder import ImageFolder
-from torchvision.io import read_image
+from torchvision.io import read_video
 from torchvision.models import ResNet18_Weights, resnet18
 from torchvision.transforms import *
 from torchvision.transforms import GaussianBlur, InterpolationMode, v2
@@ -388,7 +388,7 @@ def test_torchvision_that_is_loaded_comes_back(tmp_path, monkeypatch):
         ("models.resnet18(weights=None)", "write the network as a Module: docs/howto/port.md has a LeNet"),
         ("resnet18(weights=ResNet18_Weights.DEFAULT)", "write the network as a Module"),
         ("transforms.GaussianBlur(3)", "use Pillow, or operations on tensors"),
-        ("read_image('x.png')", "use Pillow, or operations on tensors"),
+        ("read_video('x.png')", "use Pillow, or operations on tensors"),
     ],
 )
 def test_other_names_can_be_imported_and_are_refused_when_they_are_used(text, fix):

@@ -415,3 +415,28 @@ def test_save_image_rounds_to_bytes_and_keeps_no_graph(tmp_path):
     file = io.BytesIO()
     U.save_image(x[0], file, format="bmp")
     assert Image.open(file).size == (5, 2)
+
+
+@pytest.mark.parametrize(
+    ("saved", "mode", "channels"),
+    [
+        ("RGB", "unchanged", 3), ("L", "UNCHANGED", 1), ("P", "UNCHANGED", 3), ("1", "UNCHANGED", 1), ("RGBA", "UNCHANGED", 4),
+        ("L", "RGB", 3), ("RGBA", "RGB", 3), ("RGB", "GRAY", 1), ("RGB", "GRAY_ALPHA", 2), ("P", "RGB_ALPHA", 4),
+    ],
+)  # fmt: skip
+def test_an_image_is_read_with_the_channels_of_the_file_or_others(saved, mode, channels, tmp_path):
+    rng = np.random.default_rng(3)
+    Image.fromarray(rng.integers(0, 256, (4, 6, 3), dtype=np.uint8)).convert(saved).save(tmp_path / "x.png")
+    for given in (mode, U.ImageReadMode[mode.upper()]):
+        x = U.read_image(str(tmp_path / "x.png"), given)
+        assert x.dtype is minigrad.uint8 and tuple(x.shape) == (channels, 4, 6)
+    same = Image.open(tmp_path / "x.png").convert({1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}[channels])
+    assert x.tolist() == F.pil_to_tensor(same).tolist()
+
+
+def test_programs_find_the_reader_under_both_modules(tmp_path):
+    with minigrad.as_torch():
+        import torchvision  # type: ignore[import-not-found]
+
+        assert torchvision.io.read_image is U.read_image
+        assert torchvision.io.image.ImageReadMode is U.ImageReadMode

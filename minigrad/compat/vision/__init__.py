@@ -1,6 +1,6 @@
 """torchvision's plain part, on Pillow and NumPy: what programs import as `torchvision` after `minigrad.as_torch()`.
 
-transforms.py prepares images with functional.py, datasets.py reads them, utils.py shows them.
+transforms.py prepares images with functional.py, datasets.py reads them, utils.py shows them, reads and writes files.
 """
 
 from . import datasets, transforms, utils

@@ -1,7 +1,8 @@
-"""Images beside each other, and in files: torchvision.utils."""
+"""Images beside each other, and in files: torchvision.utils and torchvision.io."""
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Any
 
 from PIL import Image
@@ -9,6 +10,17 @@ from PIL import Image
 import minigrad
 from minigrad import Tensor
 from minigrad.errors import error
+
+from .functional import pil_to_tensor
+
+
+class ImageReadMode(Enum):
+    """The channels of an image that is read: those of the file, or some others."""
+
+    UNCHANGED, GRAY, GRAY_ALPHA, RGB, RGB_ALPHA = range(5)
+
+
+READ_AS = {"GRAY": "L", "GRAY_ALPHA": "LA", "RGB": "RGB", "RGB_ALPHA": "RGBA"}  # Pillow's modes
 
 
 @minigrad.no_grad()
@@ -51,3 +63,11 @@ def save_image(tensor: Any, fp: Any, format: str | None = None, **kwargs: Any) -
     """Write images as one file; the other arguments are those of `make_grid`."""
     pixels = (make_grid(tensor, **kwargs) * 255 + 0.5).clamp(0, 255).permute(1, 2, 0).to("cpu", minigrad.uint8)
     Image.fromarray(pixels.numpy()).save(fp, format=format)
+
+
+def read_image(path: Any, mode: ImageReadMode | str = ImageReadMode.UNCHANGED) -> Tensor:
+    """Return the image in a file as bytes of shape (channels, height, width), with the channels of the file or of `mode`."""
+    channels = ImageReadMode[mode.upper()] if isinstance(mode, str) else mode
+    with Image.open(path) as image:
+        usual = {"P": "RGB", "1": "L"}.get(image.mode, image.mode)  # bytes, not indices into a palette or bits
+        return pil_to_tensor(image.convert(READ_AS.get(channels.name, usual)))
