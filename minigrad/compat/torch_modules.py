@@ -146,14 +146,20 @@ class TorchModule(ModuleType):
     def _look_up(self, name: str) -> Any:
         """Return the value of a name in minigrad's modules; NOTHING if none has it."""
         for place in self._places:
-            if (name in vars(place) or "__getattr__" in vars(place) and hasattr(place, name)) and not is_import(
-                place, name
-            ):
+            known = name in vars(place) or "__getattr__" in vars(place) and hasattr(place, name)
+            if known and not is_import(place, name) and not self._is_division(place, name):
                 return getattr(place, name)
         return NOTHING
 
+    def _is_division(self, place: ModuleType, name: str) -> bool:
+        """Return True for a module of minigrad that PyTorch does not have there, such as `optim.sgd.sgd`."""
+        value = vars(place).get(name)
+        ours = isinstance(value, ModuleType) and value.__name__.startswith("minigrad.")
+        return ours and module_called(f"{self.__name__}.{name}") is None
+
     def __dir__(self) -> list[str]:
-        return sorted({*vars(self), *[n for place in self._places for n in dir(place) if not is_import(place, n)]})
+        names = [(place, n) for place in self._places for n in dir(place)]
+        return sorted({*vars(self), *[n for p, n in names if not is_import(p, n) and not self._is_division(p, n)]})
 
 
 def is_import(place: ModuleType, name: str) -> bool:

@@ -59,6 +59,12 @@ TABLE = tuple(
             """library.Library library.define library.impl library.triton_op library.wrap_triton library.opcheck
             library.get_ctx library.infer_schema library.register_autocast library.register_torch_dispatch""",
         ),
+        (
+            "steps of optimizers as functions",
+            "make the optimizer, for example optim.SGD(params, lr=0.1), and call step()",
+            """optim.adadelta.adadelta optim.adagrad.adagrad optim.adam.adam optim.adamax.adamax optim.adamw.adamw
+            optim.asgd.asgd optim.nadam.nadam optim.radam.radam optim.rmsprop.rmsprop optim.rprop.rprop optim.sgd.sgd""",
+        ),
         ("symmetric eigenvalues under their first name", "call linalg.eigh(A)", "symeig"),
         (
             "pruning",
