@@ -29,8 +29,8 @@ def tracing(trace: CaptureTrace, grad: bool):
         without.set(True)  # no user sees the values
         with use(Frame(trace, grad, None, False, OFF)):
             yield trace
-        if (caught := trace.refused or trace.guards.refused) is not None:
-            raise caught
+        if trace.refused or trace.guards.refused:
+            raise trace.refused or trace.guards.refused  # type: ignore[misc]
     except Exception as e:
         refused = e if isinstance(e, Refused) else trace.refused or trace.guards.refused or e
         trace.forget()

@@ -124,7 +124,10 @@ def vision_on_torch() -> None:
     sys.modules["torchvision.models"] = AbsentModule("torchvision.models")
     for called, (place,) in IN_OTHER_PACKAGES.items():
         if called.startswith("torchvision"):
-            sys.modules.setdefault(called, sys.modules[place.replace("compat.vision", "torchvision")])
+            around, _, name = called.rpartition(".")
+            found = sys.modules.setdefault(called, sys.modules[place.replace("compat.vision", "torchvision")])
+            if around:  # as Python does when it imports a submodule
+                setattr(sys.modules[around], name, found)
 
 
 def difference(ours: str, theirs: str) -> str:

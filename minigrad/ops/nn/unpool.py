@@ -16,7 +16,12 @@ from ..windows import per_dim, ranks
 def max_unpool1d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:
-    """Write (n, c, length) or (c, length) to the positions `indices` of a longer tensor of zeros; see max_unpool2d."""
+    """Write (n, c, length) or (c, length) to the positions `indices` of a longer tensor of zeros; see max_unpool2d.
+
+    >>> import minigrad
+    >>> max_unpool1d(minigrad.tensor([[2., 3.]]), minigrad.tensor([[1, 2]]), 2)
+    tensor([[0., 2., 3., 0.]])
+    """
     return max_unpool(1, input, indices, kernel_size, stride, padding, output_size)
 
 
@@ -43,7 +48,12 @@ def max_unpool2d(
 def max_unpool3d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:
-    """Write (n, c, depth, height, width), or without n, to the positions of a max pool; see max_unpool2d."""
+    """Write (n, c, depth, height, width), or without n, to the positions of a max pool; see max_unpool2d.
+
+    >>> import minigrad
+    >>> max_unpool3d(minigrad.ones(1, 1, 1, 1), minigrad.tensor([[[[5]]]]), 2).flatten()
+    tensor([0., 0., 0., 0., 0., 1., 0., 0.])
+    """
     return max_unpool(3, input, indices, kernel_size, stride, padding, output_size)
 
 
