@@ -39,12 +39,10 @@ def write_plain(frame: Frame, fn: Any, x: Tensor, others: tuple) -> bool:
         return False
     if x._layer is not None or x._ver is INFERENCE or grad and not untracked(x):
         return False
-    a, values = x._a, arrays_of(fn, x._a, others, grad)
-    if values is None:
-        return False
-    previous = silence()
+    a, previous = x._a, silence()
     try:
-        if 0 in a.strides or not write_short(fn, a, values):
+        values = arrays_of(fn, a, others, grad)
+        if values is None or 0 in a.strides or not write_short(fn, a, values):
             return False
     except OutsideError:  # of an earlier call
         raise
@@ -58,7 +56,8 @@ def write_plain(frame: Frame, fn: Any, x: Tensor, others: tuple) -> bool:
 
 def arrays_of(fn: Any, a: Any, others: tuple, grad: bool) -> list | None:
     """Return the operands of a write into `a` as arrays of its dtype or numbers; None if one is neither, or has a history."""
-    values, table = [], numbers.get(a.dtype) if type(a) is np.ndarray and fn is not Copy else None
+    plain = type(a) is np.ndarray and not issubclass(fn, Copy)  # which looks at the number itself
+    values, table = [], numbers.get(a.dtype) if plain else None
     for o in others:
         if type(o) is float or type(o) is int:
             if table is not None:

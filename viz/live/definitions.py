@@ -59,6 +59,7 @@ PUBLIC = {
     "softmin": "softmax(-input, dim, dtype)",
     # linear equations
     "linalg.lu_factor_ex": "linalg.lu_factor(A) + (no_errors(A),)",
+    "lu": "linalg.lu_factor(A) + (no_errors(A),) if get_infos else linalg.lu_factor(A)",
     "lu_unpack": "(permutation(LU_pivots, LU_data.shape[-2], LU_data.dtype), lower(LU_data), upper_rows(LU_data))",
     "linalg.lu": "lu_unpack(*linalg.lu_factor(A))",
     "linalg.lu_solve": "linalg.solve(adjoint_if(adjoint, folded('matmul', lu_unpack(LU, pivots))), B, left=left)",
