@@ -8,6 +8,7 @@ mpiexec -n SIZE python data_parallel_program.py minigrad FOLDER
 # ruff: noqa: E402  the library that `torch` names is chosen first
 
 import json
+import os
 import sys
 import warnings
 from pathlib import Path
@@ -154,4 +155,8 @@ if __name__ == "__main__":
         found[name] = case()
         dist.barrier()
     Path(FOLDER, f"{LIBRARY}_{rank}.json").write_text(json.dumps(found))
+    if (
+        LIBRARY == "torch"
+    ):  # its threads sometimes abort the process at the end: "terminate called without an active exception"
+        os._exit(0)
     dist.destroy_process_group()
