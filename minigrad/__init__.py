@@ -276,16 +276,10 @@ if _TYPE_CHECKING:
 
 _AROUND = {name: name for name in "compat distributed distributions profiler testing utils".split()} | {
     "amp": "compat.amp",
-    "futures": "compat.futures",
     "library": "compat.library",
     "special": "compat.special",
 }
-_FUNCTIONS = {
-    "Future": "compat.futures",
-    "load": "serialization",
-    "save": "serialization",
-    "as_torch": "compat.as_torch",
-}
+_FUNCTIONS = {"load": "serialization", "save": "serialization", "as_torch": "compat.as_torch"}
 _PLACEHOLDERS = "accelerator backends compiler jit multiprocessing onnx version".split()  # compat/placeholders.py
 nn.parallel.plugged["DistributedDataParallel"] = lambda: (
     _import_module(f"{__name__}.distributed.data_parallel").DistributedDataParallel

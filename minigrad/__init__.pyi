@@ -77,10 +77,9 @@ from .autograd import (
     no_grad,
     set_grad_enabled,
 )
-from .compat import amp, futures, library, special
+from .compat import amp, library, special
 from .compat.amp import GradScaler, autocast, get_autocast_dtype, is_autocast_enabled
 from .compat.as_torch import as_torch
-from .compat.futures import Future
 from .compat.placeholders import set_default_tensor_type, sparse_coo_tensor
 from .compat.special import (
     digamma,
@@ -209,7 +208,6 @@ __all__ = [
     "CharTensor",
     "DoubleTensor",
     "FloatTensor",
-    "Future",
     "Generator",
     "GradScaler",
     "HalfTensor",
@@ -413,7 +411,6 @@ __all__ = [
     "full",
     "full_like",
     "func",
-    "futures",
     "gather",
     "gcd",
     "ge",

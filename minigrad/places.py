@@ -141,6 +141,11 @@ def local_variables(frame: FrameType | None) -> dict[str, Any]:
     return found
 
 
+# by the id of a code and the position of an instruction: that code, which must live on, and its line; Python finds a line by
+# a search from the code's beginning
+known_lines: dict[tuple[int, int], tuple[CodeType, Place]] = {}
+
+
 def user_place() -> Place | None:
     """Return the user's line that is running."""
     if (place := held.get()) is not None:
@@ -153,11 +158,6 @@ def user_place() -> Place | None:
             known_lines.clear()
         found = known_lines[key] = code, Place(code.co_filename, frame.f_lineno)
     return found[1]
-
-
-# by the id of a code and the position of an instruction: that code, which must live on, and its line; Python finds a line by
-# a search from the code's beginning
-known_lines: dict[tuple[int, int], tuple[CodeType, Place]] = {}
 
 
 def raised_at(e: BaseException) -> Place | None:

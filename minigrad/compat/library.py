@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from typing import Any, NoReturn
 
 from ..autograd.grad_mode import is_grad_enabled, no_grad
@@ -83,12 +84,17 @@ class CustomOpDef:
         self._disabled: set[str] = set()
         self._fake: Callable | None = None
         self._setup: Callable | None = None
+
+        @wraps(fn)  # pictures and checks show its parameters
+        def forward(*args: Any) -> Any:
+            return self._forward(*args)
+
         self._function = type(
             self.__name__,
             (Function,),
             {
                 "__module__": fn.__module__,
-                "forward": staticmethod(self._forward),
+                "forward": staticmethod(forward),
                 "setup_context": staticmethod(self._setup_context),
                 "backward": staticmethod(self._no_backward),
                 "vmap": staticmethod(self._vmap),
@@ -108,7 +114,11 @@ class CustomOpDef:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the operator, and record it for backward if an argument requires grad."""
-        bound = self._signature.bind(*args, **kwargs)
+        try:
+            bound = self._signature.bind(*args, **kwargs)
+        except TypeError as e:
+            call = f"{self.__name__}({', '.join(self._signature.parameters)})"
+            raise error(TypeError, self._name, str(e), f"call {call}") from None
         bound.apply_defaults()
         if not self._mutates:
             self._refuse_lists(bound.arguments)

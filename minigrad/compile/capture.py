@@ -29,10 +29,10 @@ def tracing(trace: CaptureTrace, grad: bool):
         without.set(True)  # no user sees the values
         with use(Frame(trace, grad, None, False, OFF)):
             yield trace
-        if trace.refused or trace.guards.refused:
-            raise trace.refused or trace.guards.refused  # type: ignore[misc]
+        if trace.refused is not None:
+            raise trace.refused
     except Exception as e:
-        refused = e if isinstance(e, Refused) else trace.refused or trace.guards.refused or e
+        refused = e if isinstance(e, Refused) else trace.refused or e
         trace.forget()
         try:
             raise refused from None

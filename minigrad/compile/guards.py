@@ -81,12 +81,7 @@ class Guards:
         self.found: Callable = lambda name, text, t: None
         self.symbol: Callable = lambda path, text, value: value
         self.replacement: Callable = lambda f: f
-        self.refused: Refused | None = None
-
-    def refuse(self, why: str, fix: str = "") -> Refused:
-        """Return the reason why the function cannot be compiled, and keep it: the function itself may catch it (`except:`)."""
-        self.refused = self.refused or Refused(why, fix=fix)
-        return self.refused
+        self.refuse: Callable[..., Refused] = Refused  # the capture keeps the exception, in case user code catches it
 
     # ------------------------------------------------------------------ conditions
     def guard(self, path: str, value: Any, condition: str, shown: bool = False) -> None:
@@ -151,7 +146,7 @@ class Guards:
     def object(self, path: str, a: Any) -> None:
         """Record an object that is compared by identity, and its contents: the function, an argument, or one that was read."""
         if not may_be_read(a):
-            raise self.refuse(f"it reads {path}, a {type(a).__name__}, which cannot be watched", OUTSIDE)
+            raise self.refuse(f"it reads {path}, a {type(a).__name__}, which cannot be watched", fix=OUTSIDE)
         self.names[id(a)] = self.constant(a)
         self.paths.setdefault(id(a), path)
         self.walk(a)
@@ -291,7 +286,7 @@ class Guards:
             if ids(now) == ids(before):
                 continue
             if isinstance(now, list) and len(now) != len(before):
-                raise self.refuse(f"it changes the length of the list {path}, which outlives the call", RETURN)
+                raise self.refuse(f"it changes the length of the list {path}, which outlives the call", fix=RETURN)
             new, old = [dict(enumerate(one)) if isinstance(one, list) else one for one in (now, before)]
             yield from ((now, key, old[key], MISSING) for key in old if key not in new)
             changed = ((now, key, old.get(key, MISSING), value) for key, value in new.items())

@@ -61,7 +61,7 @@ class CaptureTrace(Grad):
     def __init__(self, guards: Guards, numbers: Any):
         self.steps: list[CapturedStep] = []
         self.guards, self.numbers = guards, numbers  # `numbers` creates symbols
-        guards.found = self.outside_tensor
+        guards.found, guards.refuse = self.outside_tensor, self.refuse
         # arguments, then hidden inputs: value, expression of a hidden input (None: an argument), box
         self.inputs: list[tuple[CapturedValue, str | None, Box]] = []
         self.refused: Refused | None = None

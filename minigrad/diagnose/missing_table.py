@@ -159,6 +159,11 @@ TABLE = tuple(
             "linalg.ldl_factor linalg.ldl_factor_ex linalg.ldl_solve",
         ),
         (
+            "futures",
+            "use Python's concurrent.futures",
+            "futures Future",
+        ),
+        (
             "processes that are started with a number",
             "start ranks with minigrad.distributed.run(f, n), or one process with multiprocessing.Process",
             "multiprocessing.spawn",

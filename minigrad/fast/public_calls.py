@@ -104,7 +104,7 @@ CALLS = {
             "a.reshape((*a.shape[:start_dim], -1))",
             "result.shape",
             f"type(start_dim) is int and end_dim == -1 and 0 <= start_dim < a.ndim - 1 and {ROWS}",
-            "if start_dim == a.ndim - 1 and end_dim == -1 and type(start_dim) is int:\n    return input",
+            "if 0 <= start_dim == a.ndim - 1 and end_dim == -1 and type(start_dim) is int:\n    return input",
         ),
     },
     "Expand": {

@@ -1,5 +1,7 @@
 """torch.library: operators made of functions, and the derivative, shapes, kernels and rules that are added to them."""
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -34,9 +36,26 @@ def test_defaults_and_keywords_reach_the_kernel_and_setup_context(op):
     assert np.allclose(x.grad, 3 * np.cos([0, 1])) and np.allclose(op(x.detach()), np.sin([0, 1]))
 
 
-def test_the_operator_is_drawn_under_its_name(op):
-    record = minigrad.record(lambda x: op(x) * 2, minigrad.ones(2), passes=()).to_dict()
-    assert [made["name"] for made in record["ops"]] == ["sine", "mul"]
+def test_the_operator_is_drawn_under_its_name_with_its_own_parameters(op):
+    x = minigrad.ones(2, requires_grad=True)
+    record = minigrad.record(lambda: (op(x * 1) * 2).sum()).to_dict()
+    assert [made["name"] for made in record["ops"] if made["phase"] == "forward"] == ["mul", "sine", "mul", "sum"]
+    assert "self" not in {v["name"] for v in record["values"]} | {v.get("shown") for v in record["values"]}
+    assert list(inspect.signature(op._function.forward).parameters) == ["x", "scale"]
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "says"),
+    [
+        ((), {}, "missing a required argument: 'x'"),
+        ((1, 2, 3), {}, "too many"),
+        ((1,), {"k": 2}, "keyword argument 'k'"),
+    ],
+)
+def test_a_call_with_other_arguments_names_the_operator_and_its_parameters(op, args, kwargs, says):
+    with pytest.raises(TypeError, match=r"tests::sine: .*") as raised:
+        op(*args, **kwargs)
+    assert says in str(raised.value) and "call sine(x, scale)" in str(raised.value) and __file__ in str(raised.value)
 
 
 def test_its_derivative_passes_gradcheck_and_differentiates_twice(op):

@@ -102,7 +102,11 @@ def test_special_functions_are_those_of_the_top_level():
 
 
 def test_what_is_gone_says_what_to_use():
-    for name, says in {"library.Library": "custom_op", "multiprocessing.spawn": "distributed.run"}.items():
+    for name, says in {
+        "futures.Future": "concurrent.futures",
+        "library.Library": "custom_op",
+        "multiprocessing.spawn": "distributed.run",
+    }.items():
         with minigrad.as_torch(), pytest.raises(NotImplementedError, match=says):
             exec(f"from torch.{name.rpartition('.')[0]} import {name.rpartition('.')[2]} as it\nit()")
 
@@ -129,24 +133,3 @@ def test_named_tuples_are_trees_already():
     point = namedtuple("point", "x y")
     pytree.register_pytree_node(point, lambda p: (list(p), None), lambda parts, rest: point(*parts))
     assert pytree.tree_map_only(int, lambda x: 2 * x, point(1, "a")) == point(2, "a")
-
-
-def test_futures_run_callbacks_once_their_result_is_set():
-    Future, collect_all, wait_all = (getattr(minigrad.futures, n) for n in minigrad.futures.__all__)
-    first, second, seen = Future(), Future(), []
-    after = first.then(lambda done: done.value() + 1).then(lambda done: done.wait() * 10)
-    failed = second.then(lambda done: 1 / 0)
-    first.add_done_callback(lambda done: seen.append(done.value()))
-    both = collect_all([first, second])
-    with pytest.raises(RuntimeError, match=r"not done yet.*call wait\(\)"):
-        first.value()
-    first.set_result(2)
-    assert after.wait() == 30 and seen == [2] and not both.done()
-    second.set_result(5)
-    assert wait_all([first, second]) == [2, 5] and both.wait() == [first, second] and collect_all([]).wait() == []
-    with pytest.raises(ZeroDivisionError):
-        failed.wait()
-    third = minigrad.Future()
-    third.set_exception(KeyError("x"))
-    with pytest.raises(KeyError):
-        wait_all([third])

@@ -434,7 +434,7 @@ def test_an_image_is_read_with_the_channels_of_the_file_or_others(saved, mode, c
     assert x.tolist() == F.pil_to_tensor(same).tolist()
 
 
-def test_programs_find_the_reader_under_both_modules(tmp_path):
+def test_programs_find_the_reader_under_both_modules():
     with minigrad.as_torch():
         import torchvision  # type: ignore[import-not-found]
 

@@ -13,7 +13,7 @@ VIEWS = [
     lambda t: t.view(np.int64(4), 6), lambda t: t.view(minigrad.float64), lambda t: t.reshape(t.shape),
     lambda t: t.reshape([2, -1]), lambda t: t.reshape(-1, 1), lambda t: minigrad.reshape(t, (4, 3, 2)),
     lambda t: t.T.reshape(3, 8), lambda t: t.flatten(), lambda t: t[None].flatten(1), lambda t: t.view(2, 2, 6).flatten(0, 1),
-    lambda t: t.flatten(1), lambda t: minigrad.flatten(t), lambda t: t.T.flatten(),
+    lambda t: t.flatten(1), lambda t: minigrad.flatten(t), lambda t: t.T.flatten(), lambda t: t.sum().flatten(-1),
     lambda t: t.T, lambda t: t.mT, lambda t: t.view(2, 2, 6).T, lambda t: t.view(2, 2, 6).mT,
     lambda t: t.transpose(0, 1), lambda t: t.transpose(-1, 0), lambda t: t.transpose(1, 1),
     lambda t: t.swapaxes(axis0=0, axis1=1),

@@ -114,10 +114,7 @@ def ran(words: list[str], path: Path, seconds: int, imports: Path | None) -> sub
     with tempfile.TemporaryDirectory() as place:
         here = Path(place, "course", "chapter", path.parent.name)  # programs write to ../../data
         shutil.copytree(path.parent, here, symlinks=True)
-        for there, copy in (
-            (path.parents[0], here),
-            (path.parents[1], here.parent),
-        ):  # programs read ../img and ../../data
+        for there, copy in ((path.parent, here), (path.parents[1], here.parent)):  # programs read ../img and ../../data
             for beside in there.parent.iterdir():
                 if beside != there and not (copy.parent / beside.name).exists():
                     (copy.parent / beside.name).symlink_to(beside.resolve())
