@@ -23,10 +23,11 @@ def is_module(path):
 
 
 def is_attribute(path):
-    """Return whether a dotted path leads from torch to something."""
-    found = torch
+    """Return whether a dotted path leads from torch to something; torch.optim drops the names of its modules."""
+    found, name = torch, "torch"
     for part in filter(None, path.split(".")):
-        found = getattr(found, part, None)
+        name += f".{part}"
+        found = getattr(found, part, sys.modules.get(name))
     return found is not None
 
 
