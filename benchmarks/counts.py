@@ -30,6 +30,7 @@ EAGER = ("small_forward", "small_forward_untracked", "small_backward", "small_gr
          "pointwise", "softmax", "layer_norm", "cross_entropy")  # fmt: skip
 COMPILED = ("small_grad", "network_step", "func_grad", "pointwise", "softmax", "cross_entropy")
 BY_NAME = {c.name: c for c in CASES}
+IMPORT = "from benchmarks.counts import calls_of; print(calls_of(lambda: __import__('minigrad')))"
 
 
 def warm(name, contestant="minigrad"):
@@ -49,8 +50,9 @@ def programs():
 
 # ---------------------------------------------------------------------- the kinds of counts
 def calls():
-    """Count the calls of Python and C functions in one run."""
-    return {name: calls_of(run) for name, run in programs()}
+    """Count the calls of Python and C functions in one run, and of an import."""
+    run = subprocess.run([sys.executable, "-c", IMPORT], cwd=ROOT, capture_output=True, text=True, check=True)
+    return {name: calls_of(run) for name, run in programs()} | {"import": int(run.stdout)}
 
 
 def calls_of(run):

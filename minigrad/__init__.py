@@ -266,6 +266,9 @@ _install_traceback()
 _draw_at_exit()  # with MINIGRAD_VIZ=1
 
 if _collects:
+    if not _gc.get_freeze_count():  # the program has frozen nothing, which must remain frozen
+        _gc.freeze()
+        _gc.unfreeze()  # all that was made counts as old now, and the next two collections need not search it
     _gc.enable()
 
 

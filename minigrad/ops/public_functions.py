@@ -10,7 +10,7 @@ import inspect
 import itertools
 import textwrap
 from collections.abc import Callable, Sequence
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
 from ..arrays import dtypes
@@ -81,37 +81,60 @@ ABSENT = inspect.Parameter.empty  # an argument that was not given
 def called(f: Callable, name: str, out: bool = False, finish: Callable | None = None) -> Callable:
     """Return the function as users call it: with explained errors, other spellings, the name of `*rest`, and `out=`.
 
-    It is generated with the real parameters, which cost less than `*args, **kwargs`.  `finish` takes what f returns, a tuple,
-    as its arguments, and returns the result.
+    It is generated at the first call, with the real parameters, which cost less than `*args, **kwargs`.  `finish` takes what f
+    returns, a tuple, as its arguments, and returns the result.
     """
+
+    def first_call(*args: object, **kwargs: object) -> Any:
+        generate(function)
+        return function(*args, **kwargs)
+
+    scope: dict = {"f": f, "refuse": raise_explained, "name": name, "ABSENT": ABSENT, "out": out, "finish": finish}
+    function: Any = functools.wraps(f)(FunctionType(first.__code__, scope | {"first_call": first_call}))
+    rename_code(function, name)
+    return declared(function, f, with_out(inspect.signature(f))) if out else function
+
+
+def first(*args: object, **kwargs: object) -> Any:
+    """Stand for a function of `called` until it is generated."""
+    return first_call(*args, **kwargs)  # type: ignore[name-defined]  # noqa: F821  in the function's scope
+
+
+def generate(function: Any) -> dict:
+    """Generate the code of a function of `called`, unless it is there; return its scope, where `text` is its source."""
+    scope = function.__globals__
+    if "text" in scope:
+        return scope
+    f, name, out, finish = scope["f"], scope["name"], scope["out"], scope["finish"]
     signature = inspect.signature(f)
-    unusual = unusual_call(f, signature, name, out, finish)
     of_kind: dict = {p.kind: {} for p in signature.parameters.values()}
     for p in signature.parameters.values():
         of_kind[p.kind][p.name] = p.default
     plain, words = of_kind.get(PLAIN, {}), of_kind.get(inspect.Parameter.KEYWORD_ONLY, {})
+    unusual = unusual_call(f, signature, name, out, finish)
     result = "f({})" if finish is None else "finish(*f({}))"
     text = call_text(plain, next(iter(of_kind.get(REST, ())), ""), words, unusual is not None, result)
-    scope: dict = {"f": f, "refuse": raise_explained, "name": name, "unusual": unusual, "ABSENT": ABSENT, "text": text}
-    scope["finish"] = finish
+    scope["unusual"] = unusual
     exec(compiled(text), scope)
-    function: Any = functools.wraps(f)(scope["function"])
     function.__defaults__ = tuple([d for d in plain.values() if unusual is not None or d is not ABSENT])
     function.__kwdefaults__ = {k: d for k, d in words.items() if unusual is not None or d is not ABSENT}
-    rename_code(function, name)
-    return function if unusual is None else declared(function, f, with_out(signature) if out else signature)
+    scope["text"] = text
+    CODES.pop(id(function.__code__), None)  # a recording shall find the call with its parameters, not the one around it
+    function.__code__ = scope["function"].__code__
+    rename_code(function, function.__name__)
+    return scope
 
 
 def begin_with(function: Any, lines: str, names: dict) -> None:
     """Let a function that `called` has returned begin with lines that use these names; it may be wrapped by others."""
-    while "text" not in function.__globals__:
+    while "refuse" not in function.__globals__:
         function = function.__wrapped__
-    scope, name = function.__globals__, function.__name__
+    scope = generate(function)
     head, attempt, body = scope["text"].partition("    try:")
     scope |= names | scope
     exec(compiled(f"{head}{textwrap.indent(lines, '    ')}{attempt}{body}"), scope)
     function.__code__ = scope["function"].__code__
-    rename_code(function, name)
+    rename_code(function, function.__name__)
 
 
 PLAIN, REST = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.VAR_POSITIONAL
