@@ -9,6 +9,7 @@ more than 1.2 times as fast, with that figure.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from ...arrays.kinds import KINDS, as_array
 from ...arrays.memory import storage
-from ...core.frames import OFF, push, use
+from ...core.frames import OFF, current, push, use
 from ...core.function import as_tuple
 from ...core.graph import Node
 from ...core.saved import unpack
@@ -81,7 +82,10 @@ class Program(Operation):
             given = dict(zip(rest, values))
             return as_tuple(cls.run(*[given.get(i, a) for i, a in enumerate(bound[:n_args])]))
 
-        return found | (dict(zip(rest, pull_back(of_rest, tuple([bound[i] for i in rest]), grads))) if rest else {})
+        # unless the gradients are differentiated again: a recording must not take this run for the program's
+        plain = not current().grad and all([t._layer is None for t in (*bound, *grads) if isinstance(t, Tensor)])
+        with use(OFF) if plain else nullcontext():
+            return found | (dict(zip(rest, pull_back(of_rest, tuple([bound[i] for i in rest]), grads))) if rest else {})
 
     @classmethod
     def evaluate(cls, i: int, bound: tuple, n_args: int, grads: tuple) -> Any:

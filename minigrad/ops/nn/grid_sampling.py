@@ -16,7 +16,9 @@ from ...arrays.kinds import require_one_device
 from ...core.saved import plain_tensor
 from ...core.tensor import Tensor
 from ...errors import error
+from ...kernels.cpu import grid_sample_cpu as kernels
 from ..base.layouts import wrap_near
+from ..base.program import Program
 from ..compare import Clamp, where
 from ..create import arange, ones_like
 from ..join import stack
@@ -92,17 +94,41 @@ def grid_sample(
     check(input, grid, mode, padding_mode)
     if input._np_dtype in HALVES:  # too few digits to distinguish places
         return grid_sample(input.float(), grid.float(), mode, padding_mode, align_corners).to(input.dtype)
-    sizes, corners = tuple(input.shape[:1:-1]), bool(align_corners)  # x first, like the grid
-    size = by_dimension(grid, sizes)
-    at = grid.flatten(1, -2).mT.contiguous().unsqueeze(2)  # (n, dimensions, 1, points)
-    at = (at + 1) / 2 * (size - 1) if corners else ((at + 1) * size - 1) / 2
-    inside = lambda x: within(x, sizes, padding_mode, corners)
-    taps, w = neighbours(at if mode == "bicubic" else inside(at), mode)
-    places = CombinedPlaces.apply(inside(taps) if mode == "bicubic" else taps, sizes)
-    weights = w[:, 0]
-    for d in range(1, len(sizes)):
-        weights = (w[:, d, :, None] * weights.unsqueeze(1)).flatten(1, 2)
-    return WeightedGather.apply(input.flatten(2), weights, places).unflatten(2, tuple(grid.shape[1:-1]))
+    return GridSample.apply(input, grid, mode, padding_mode, bool(align_corners))
+
+
+class GridSample(Program):
+    """grid_sample with its arguments checked."""
+
+    call = "grid_sample(x, grid, mode, padding_mode, align_corners)"
+    n_settings = 3
+
+    @staticmethod
+    def program(x: Tensor, grid: Tensor, mode: str, padding_mode: str, align_corners: bool) -> Tensor:
+        sizes = tuple(x.shape[:1:-1])  # x first, like the grid
+        size = by_dimension(grid, sizes)
+        at = grid.flatten(1, -2).mT.contiguous().unsqueeze(2)  # (n, dimensions, 1, points)
+        at = (at + 1) / 2 * (size - 1) if align_corners else ((at + 1) * size - 1) / 2
+        inside = lambda x: within(x, sizes, padding_mode, align_corners)
+        taps, w = neighbours(at if mode == "bicubic" else inside(at), mode)
+        places = CombinedPlaces.apply(inside(taps) if mode == "bicubic" else taps, sizes)
+        weights = w[:, 0]
+        for d in range(1, len(sizes)):
+            weights = (w[:, d, :, None] * weights.unsqueeze(1)).flatten(1, 2)
+        return WeightedGather.apply(x.flatten(2), weights, places).unflatten(2, tuple(grid.shape[1:-1]))
+
+    # a seventh of the program's time for 64 pictures of 28 x 28
+    @classmethod
+    def impl(cls, x: np.ndarray, grid: np.ndarray, mode: str, padding_mode: str, align_corners: bool) -> np.ndarray:
+        found = kernels.sample(x, grid, WEIGHTS[mode], padding_mode, align_corners)
+        return super().impl(x, grid, mode, padding_mode, align_corners) if found is None else found
+
+    @staticmethod
+    def arrays(gs: tuple, bound: tuple) -> tuple | None:
+        """Return the gradients of x and the grid on arrays; None to leave them to the program."""
+        x, grid, mode, *settings = bound[:5]
+        found = kernels.gradients(gs[0], x, grid, WEIGHTS[mode], *settings)
+        return None if found is None else (*found, None, None, None)
 
 
 def check(input: Tensor, grid: Tensor, mode: str, padding_mode: str) -> None:

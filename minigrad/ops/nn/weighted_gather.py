@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from ...core.tensor import Tensor
-from ...kernels.cpu import weighted_places_cpu as kernels
 from ...layers.batching import front
 from ..base.families import Bilinear, NonDifferentiable
 from ..compare import where
@@ -40,8 +39,6 @@ class WeightedGather(AtPlaces):
 
     @staticmethod
     def impl(x: np.ndarray, w: np.ndarray, places: np.ndarray) -> np.ndarray:
-        if (found := kernels.gather(x, w, places)) is not None:
-            return found
         return where_there(places, taken(x, places) * w[:, None]).sum(2)
 
     dx = lambda g, w, places, shape: WeightedScatter.apply(g, w, places, shape[2])
@@ -54,8 +51,6 @@ class WeightedScatter(AtPlaces):
 
     @staticmethod
     def impl(y: np.ndarray, w: np.ndarray, places: np.ndarray, size: int) -> np.ndarray:
-        if (found := kernels.scatter(y, w, places, size)) is not None:
-            return found
         terms = where_there(places, y[:, :, None] * w[:, None])
         return added_at((*y.shape[:2], size), 2, every_channel(places, y.shape[1]), terms.reshape(*y.shape[:2], -1))
 
@@ -74,8 +69,6 @@ class GatheredProducts(AtPlaces):
 
     @staticmethod
     def impl(y: np.ndarray, x: np.ndarray, places: np.ndarray) -> np.ndarray:
-        if (found := kernels.products(y, x, places)) is not None:
-            return found
         return where_there(places, taken(x, places) * y[:, :, None]).sum(1)
 
     dy = lambda g, x, places: WeightedGather.apply(x, g, places)
@@ -91,8 +84,6 @@ class CombinedPlaces(NonDifferentiable):
 
     @staticmethod
     def impl(taps: np.ndarray, sizes: tuple) -> np.ndarray:
-        if (found := kernels.combined(taps, sizes)) is not None:
-            return found
         found = places_along(taps, sizes, 0)
         for d in range(1, len(sizes)):
             found = (places_along(taps, sizes, d)[:, :, None] + found[:, None]).reshape(len(taps), -1, taps.shape[3])

@@ -1,11 +1,9 @@
-"""Weighted sums at places by kernels, beside their definition."""
+"""Weighted sums at places, beside their definition term by term."""
 
 import numpy as np
 import pytest
 
 import minigrad
-from minigrad.kernels import threads
-from minigrad.kernels.cpu import weighted_places_cpu as kernels
 from minigrad.ops.nn.weighted_gather import CombinedPlaces, GatheredProducts, WeightedGather, WeightedScatter
 from tests.floats import some
 
@@ -15,11 +13,6 @@ SIZES = [
     (3, 2, 30, 2, 11),
     (1, 5, 6, 3, 0),
 ]  # examples, channels, elements, sums, points
-
-
-@pytest.fixture
-def kernels_from_one_term_on(monkeypatch):
-    monkeypatch.setattr(kernels, "SUMS_FROM", 1)
 
 
 def given(sizes, dtype=np.float64):
@@ -56,27 +49,12 @@ def same(found, expected, dtype=np.float64):
 
 @pytest.mark.parametrize("dtype", some([np.float64, np.float32]))
 @pytest.mark.parametrize("sizes", SIZES)
-def test_sums_and_gradients_are_those_of_the_definition(sizes, dtype, kernels_from_one_term_on):
+def test_sums_and_gradients_are_those_of_the_definition(sizes, dtype):
     x, w, g, places = given(sizes, dtype)
     same(computed(x, w, g, places), by_definition(x, w, g, places), dtype)
 
 
-@pytest.mark.parametrize("sizes", SIZES)
-def test_so_they_are_without_kernels(sizes):
-    x, w, g, places = given(sizes)
-    same(computed(x, w, g, places), by_definition(x, w, g, places))
-
-
-def test_threads_share_the_channels(monkeypatch, kernels_from_one_term_on):
-    x, w, g, places = given((3, 5, 40, 3, 9))
-    alone = computed(x, w, g, places)
-    monkeypatch.setattr(threads, "parts", lambda size: 3)
-    same(computed(x, w, g, places), alone)
-
-
-@pytest.mark.parametrize("least", [1, 10**9])
-def test_what_a_place_does_not_look_at_does_not_spoil_its_sum(least, monkeypatch):
-    monkeypatch.setattr(kernels, "SUMS_FROM", least)
+def test_what_a_place_does_not_look_at_does_not_spoil_its_sum():
     x, w, y = np.array([[[np.nan, 2.0]]]), np.array([[[3.0], [np.inf]]]), np.array([[[5.0]]])
     places = np.array([[[1], [-1]]])
     assert WeightedGather.impl(x, w, places).tolist() == [[[6.0]]]
@@ -84,7 +62,7 @@ def test_what_a_place_does_not_look_at_does_not_spoil_its_sum(least, monkeypatch
     assert GatheredProducts.impl(y, x, places).tolist() == [[[10.0], [0.0]]]
 
 
-def test_each_is_the_gradient_of_the_others(kernels_from_one_term_on):
+def test_each_is_the_gradient_of_the_others():
     x, w, g, places = (minigrad.from_numpy(a) for a in given((2, 3, 5, 2, 4)))
     for f, args in (
         (lambda x, w: WeightedGather.apply(x, w, places), (x, w)),
@@ -96,10 +74,8 @@ def test_each_is_the_gradient_of_the_others(kernels_from_one_term_on):
         assert minigrad.autograd.gradgradcheck(f, args)
 
 
-@pytest.mark.parametrize("least", [1, 10**9])
 @pytest.mark.parametrize("sizes", [(3, 4), (5, 2, 4)])
-def test_places_of_taps_are_those_of_each_combination(sizes, least, monkeypatch):
-    monkeypatch.setattr(kernels, "SUMS_FROM", least)
+def test_places_of_taps_are_those_of_each_combination(sizes):
     taps = np.random.default_rng(0).integers(-1, 5, (2, len(sizes), 3, 7)).astype(np.float32)
     taps[0, 0, 0, 0] = np.nan
     found = CombinedPlaces.impl(taps, sizes).reshape(2, *(3,) * len(sizes), 7)
