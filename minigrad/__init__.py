@@ -178,8 +178,8 @@ from .ops.compare import (
 )
 from .ops.copy import clone
 from .ops.create import (
-    arange, empty, empty_like, empty_strided, eye, full, full_like, linspace, logspace, ones, ones_like, tril_indices,
-    triu_indices, zeros, zeros_like,
+    arange, empty, empty_like, empty_strided, eye, full, full_like, linspace, logspace, ones, ones_like, range,
+    tril_indices, triu_indices, zeros, zeros_like,
 )
 from .ops.decompositions import cholesky, qr, svd
 from .ops.determinants import det, logdet, slogdet

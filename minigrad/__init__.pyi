@@ -600,6 +600,7 @@ __all__ = [
     "randn_like",
     "random",
     "randperm",
+    "range",
     "ravel",
     "reciprocal",
     "record",
@@ -1081,6 +1082,22 @@ def ones_like(
     requires_grad: _bool = False,
 ) -> Tensor:
     """Return a tensor of ones, with the shape, dtype and memory order of `input`; not tracked."""
+
+def range(
+    start: Tensor | _float,
+    end: Tensor | _float,
+    step: Tensor | _float = 1,
+    *,
+    dtype: dtype | None = None,
+    device: device | str | _int | None = None,
+    layout: layout | None = None,
+    requires_grad: _bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Return the numbers from `start` up to and including `end`, `step` apart: an older arange, of the default float dtype.
+
+    Raises RuntimeError for step 0 and for an end on the wrong side.
+    """
 
 def tril_indices(
     row: _int,

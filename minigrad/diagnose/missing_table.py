@@ -174,11 +174,6 @@ TABLE = tuple(
             "Tensor.apply_ Tensor.map_ Tensor.map2_",
         ),
         (
-            "ranges that include their end",
-            "write torch.arange(start, end + step, step)",
-            "range",
-        ),
-        (
             "profiles of scheduled steps",
             "put `with profile() as prof:` around the steps to time, and write prof.export_chrome_trace(path)",
             """profiler.schedule profiler.ProfilerAction profiler.tensorboard_trace_handler profiler.supported_activities""",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -299,6 +299,13 @@ def kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float
     return calculate_gain(nonlinearity, a) / math.sqrt(fan) if fan else 0.0
 
 
-def __getattr__(name: str) -> NoReturn:
-    """Raise an error that names the replacement, such as uniform_ for PyTorch's deprecated `uniform`."""
+OLDER = (
+    "constant dirac eye kaiming_normal kaiming_uniform normal orthogonal uniform xavier_normal xavier_uniform".split()
+)
+
+
+def __getattr__(name: str) -> Any:
+    """Return the function of a name without the underscore, which PyTorch still has; raise an error for other names."""
+    if name in OLDER:
+        return globals()[f"{name}_"]
     raise absent(AttributeError, f"{__name__}.{name}")

@@ -222,28 +222,46 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = No
         x if type(x) is int else number(x, "arange") for x in (0 if start is None else start, end, step)
     ]
     whole = isinstance(start, int) and isinstance(end, int) and isinstance(step, int)
-    if not whole and not all([math.isfinite(x) for x in (start, end, step)]):
-        raise error(
-            RuntimeError, "arange", f"unsupported range: {start} -> {end} in steps of {step}", "pass finite numbers"
-        )
+    if not whole:
+        check_finite("arange", start, end, step)
     if dtype is not None and dtypes.numpy_dtype(dtype) == dtypes.BOOL:
         raise error(NotImplementedError, "arange", "not implemented for bool", "leave dtype out, then compare")
     if dtype is not None and dtypes.numpy_dtype(dtype) == dtypes.I8:
         start, end, step = int(start), int(end), int(step)
-    if step == 0:
-        raise error(RuntimeError, "arange", "step must be nonzero", f"write arange({start}, {end}, 1)")
-    if (end - start) * step < 0:
-        raise error(
-            RuntimeError,
-            "arange",
-            f"upper bound {end} and lower bound {start} are inconsistent with the sign of step {step}",
-            f"write arange({start}, {end}, {-step})",
-        )
+    check_direction("arange", start, end, step)
     n = -((start - end) // step) if whole else math.ceil((end - start) / step)
     target = dtypes.numpy_dtype(dtype) if dtype is not None else dtypes.I8 if whole else dtypes.default()
     if target.kind in "iu":
         start, step = int(start), int(step)
     return steps_from(start, step, n, target)
+
+
+@factory("0, 4", "1, 2.6, 0.5", "5, -3, -2", "0, 3, dtype=torch.int64")
+def range(start: Any, end: Any, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Any:
+    """Return the numbers from `start` up to and including `end`, `step` apart: an older arange, of the default float dtype.
+
+    Raises RuntimeError for step 0 and for an end on the wrong side.
+    """
+    start, end, step = [number(x, "range") for x in (start, end, step)]
+    check_finite("range", start, end, step)
+    check_direction("range", start, end, step)
+    return steps_from(start, step, math.floor((end - start) / step) + 1, dtypes.numpy_dtype(dtype or dtypes.default()))
+
+
+def check_finite(who: str, start: Any, end: Any, step: Any) -> None:
+    """Raise RuntimeError for numbers between which there are no steps."""
+    if not all([math.isfinite(x) for x in (start, end, step)]):
+        what = f"unsupported range: {start} -> {end} in steps of {step}"
+        raise error(RuntimeError, who, what, "pass finite numbers")
+
+
+def check_direction(who: str, start: Any, end: Any, step: Any) -> None:
+    """Raise RuntimeError unless steps lead from the start to the end."""
+    if step == 0:
+        raise error(RuntimeError, who, "step must be nonzero", f"write {who}({start}, {end}, 1)")
+    if (end - start) * step < 0:
+        what = f"upper bound {end} and lower bound {start} are inconsistent with the sign of step {step}"
+        raise error(RuntimeError, who, what, f"write {who}({start}, {end}, {-step})")
 
 
 def steps_from(start: Any, step: Any, n: int, target: np.dtype) -> np.ndarray:

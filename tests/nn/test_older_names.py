@@ -28,9 +28,9 @@ def test_the_gradient_of_a_written_activation():
     assert x.grad.tolist() == [0, 2]
 
 
-def test_an_older_name_of_an_initial_value_leads_to_the_newer_one():
-    with pytest.raises(AttributeError, match=r"use minigrad\.nn\.init\.xavier_uniform_"):
-        nn.init.xavier_uniform  # noqa: B018
+@pytest.mark.parametrize("name", ["constant", "kaiming_normal", "uniform", "xavier_uniform"])
+def test_an_older_name_of_an_initial_value_is_the_newer_one(name):
+    assert getattr(nn.init, name) is getattr(nn.init, f"{name}_")
 
 
 @pytest.mark.parametrize("name", ["ones", "fan", "uniform__"])
