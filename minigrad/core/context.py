@@ -199,14 +199,10 @@ def outputs(ctx: Ctx, args: tuple, returned: tuple) -> tuple:
         if ctx._dirty and contains_identical(o, ctx._dirty):
             if history(o) is not None and not (ctx._edges and is_float(o) and not contains_identical(o, ctx._nondiff)):
                 o = o.detach()  # modified, but not by a differentiable operation: the result is untracked
-        elif isinstance(o, Tensor) and (
-            contains_identical(o, args)
-            or outs
-            and contains_identical(o, returned[: len(outs)])
-            or ctx._edges
-            and o._edge is not None
-        ):
-            o = alias(o)  # an input, a second copy of the same tensor, or one from elsewhere, which keeps its history
+        elif isinstance(o, Tensor):
+            known = contains_identical(o, args) or outs and contains_identical(o, returned[: len(outs)])
+            if known or ctx._edges and o._edge is not None:
+                o = alias(o)  # a tensor from elsewhere keeps its history
         outs.append(o)
     return tuple(outs)
 

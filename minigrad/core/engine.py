@@ -155,7 +155,9 @@ def backward_loop(this: BackwardRun, grads: Sequence) -> dict:
         if direct and node._hooks is None and node.backward_on_arrays is not None:
             pairs = node.backward_on_arrays(g, freed)  # None: arrays are not enough
         for edge, d in step(node, g, this) if pairs is None else pairs:
-            if edge is None or d is None or allowed is not None and producer(edge) not in allowed:
+            if edge is None or d is None:
+                continue
+            if allowed is not None and (edge.node if type(edge) is OutputEdge else edge) not in allowed:
                 continue
             if type(edge) is Leaf and (edge in leaves or edge._hooks is None and edge not in waiting):
                 leaves[edge] = leaves[edge] + d if edge in leaves else d
@@ -235,7 +237,8 @@ def reachable(roots: Sequence) -> tuple[set, set]:
     """Return all computed nodes and all leaves behind the edges `roots`."""
     nodes, leaves, stack = set(), set(), list(roots)
     while stack:
-        node = producer(stack.pop())
+        edge = stack.pop()
+        node = edge.node if type(edge) is OutputEdge else edge  # not `producer`: all graphs are walked here
         if type(node) is Leaf:
             leaves.add(node)
         elif node is not None and node not in nodes:

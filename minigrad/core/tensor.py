@@ -22,7 +22,7 @@ from ..events import events, services
 from ..signatures import getter
 from .frames import current
 from .graph import Edge, Leaf, ViewOf, history, is_leaf, output_index, producer, retains
-from .saved import INFERENCE, Version, memory, plain_tensor, version
+from .saved import INFERENCE, Version, plain_tensor, version
 
 if TYPE_CHECKING:
     from ..tensors.methods import Methods
