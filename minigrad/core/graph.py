@@ -8,7 +8,7 @@ needs no recursion and counts no dependencies.  Edges never change; only a view 
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from ..events import services
 from .saved import Freed, Saved, next_number, unpack, version
@@ -51,6 +51,7 @@ class Leaf:
 Leaf.__name__ = "AccumulateGrad"  # programs that walk a graph look for this type(node).__name__
 
 
+@final
 class OutputEdge:
     """One output of a node that has several."""
 
@@ -75,7 +76,7 @@ def output_index(edge: Edge | None) -> int:
 
 def key(edge: Edge) -> tuple:
     """Return an edge as a dictionary key: each call creates a new OutputEdge, but not a new node."""
-    return producer(edge), output_index(edge)
+    return (edge.node, edge.index) if type(edge) is OutputEdge else (edge, 0)
 
 
 # ---------------------------------------------------------------------- nodes

@@ -414,7 +414,7 @@ def rows(x: Any) -> Any:
 
 def broadcasting(cls: Any, in_dims: tuple, x: Tensor, y: Tensor, *statics: Any) -> Tensor:
     """Run an operation that broadcasts batches of matrices; batched arguments have their batch dimension in front."""
-    i, j = [None if d is None else 0 for d in in_dims]
+    i, j = [None if d is None else 0 for d in in_dims[:2]]
     rank = max(x.ndim - (i is not None), y.ndim - (j is not None))
     x, y = lift(x, i, rank), lift(y, j, rank)
     return cls.apply(x, y, *statics)
