@@ -12,7 +12,6 @@ from ..core import engine
 from ..core.engine import reachable
 from ..core.frames import ON, current, push
 from ..core.graph import history
-from ..core.saved import plain_tensor
 from ..core.tensor import Box, Tensor, wrap
 from ..errors import error, warn
 from ..layers.grad import Grad
@@ -145,7 +144,7 @@ def both(who: str, func: Callable, argnums: int | tuple, has_aux: bool) -> Calla
             value, aux = split_aux(who, result) if has_aux else (result, None)
             check_scalar(who, value, func)
         low = layer.inner(value)
-        one = wrap(kinds.one(plain_tensor(low)._a))
+        one = wrap(kinds.one(low._a)) if low._layer is None else low.new_ones(())
         found = pull(layer, [value], [one], boxes, keep=False)
         if any([g is None for g in found]):
             look_for_captured(who, func, low, [(n, a) for n in nums for a in flatten(args[n])[0]], found)
