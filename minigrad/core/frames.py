@@ -180,7 +180,7 @@ class push(use):
             transforms.set(self.around)
 
 
-def call_in(frame: Frame, f: Callable, *args: Any) -> Any:
+def call_in(frame: Frame, f: Callable, *args: object) -> Any:
     """Call f in that frame; `with use(frame)` costs twice as much."""
     here = current()
     try:

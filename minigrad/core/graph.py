@@ -8,7 +8,7 @@ needs no recursion and counts no dependencies.  Edges never change; only a view 
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any, TypeAlias, final
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..events import services
 from .saved import Freed, Saved, next_number, unpack, version
@@ -51,7 +51,6 @@ class Leaf:
 Leaf.__name__ = "AccumulateGrad"  # programs that walk a graph look for this type(node).__name__
 
 
-@final
 class OutputEdge:
     """One output of a node that has several."""
 
