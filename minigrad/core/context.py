@@ -12,7 +12,7 @@ from ..arrays.dtypes import FLOATS
 from ..events import events, services, unheard
 from ..signatures import OpenAttributes
 from .frames import current, node_made, recorder_of
-from .graph import NO_GRAD, Edge, FullNode, Leaf, OutputEdge, ViewOf, history, move_retained
+from .graph import NO_GRAD, FullNode, Leaf, OutputEdge, ViewOf, history, move_retained
 from .inplace import alias_with_history, check_writable, rebase
 from .saved import memory, next_number, save, unpack
 from .tensor import Tensor, describe, is_float
@@ -156,7 +156,13 @@ def attach(ctx: Ctx, args: tuple, given: tuple, returned: tuple, outs: tuple | N
         if isinstance(o, Tensor):
             marked = ctx._nondiff and contains_identical(returned[i], ctx._nondiff)
             smooth = tracked and ctx._meta[i][1] in FLOATS and not marked
-            set_history(ctx, o, None if not smooth else ctx if len(outs) == 1 else OutputEdge(ctx, i))
+            edge = None if not smooth else ctx if len(outs) == 1 else OutputEdge(ctx, i)
+            if not ctx._dirty or not contains_identical(o, ctx._dirty):
+                o._edge = edge if edge is not None or type(o._edge) is not Leaf else o._edge
+            elif edge is not None:
+                move_retained(history(o), edge)
+                o._edge = edge
+                rebase(ctx._layer, o)
     events.attached(ctx._fn.__name__, args, outs)
     if events.node_made is not unheard or current().observers:
         node_made(ctx)
@@ -185,23 +191,18 @@ def with_old_history(ctx: Ctx, args: tuple, outs: tuple) -> tuple:
 def outputs(ctx: Ctx, args: tuple, returned: tuple) -> tuple:
     """Return the outputs of a forward in eager mode; an input that it returns unchanged becomes another object."""
     if ctx._edges:  # an input that forward modified must be marked, or its history is wrong
-        for i, need in enumerate(ctx._needs):
-            if (
-                need
-                and (v := args[i]._ver) is not None
-                and v.at > ctx._seq
-                and not contains_identical(args[i], ctx._dirty)
-            ):
-                raise services.problem("forward modifies an input without mark_dirty", ctx=ctx, args=args, a=args[i])
+        for a, need in zip(args, ctx._needs):
+            if need and (v := a._ver) is not None and v.at > ctx._seq and not contains_identical(a, ctx._dirty):
+                raise services.problem("forward modifies an input without mark_dirty", ctx=ctx, args=args, a=a)
     outs: list = []
     for o in returned:
         if ctx._dirty and contains_identical(o, ctx._dirty):
             if history(o) is not None and not (ctx._edges and is_float(o) and not contains_identical(o, ctx._nondiff)):
                 o = o.detach()  # modified, but not by a differentiable operation: the result is untracked
-        elif isinstance(o, Tensor) and (
-            contains_identical(o, (*args, *returned[: len(outs)])) or ctx._edges and o._edge is not None
-        ):
-            o = alias(o)  # an input, a second copy of the same tensor, or one from elsewhere, which keeps its history
+        elif isinstance(o, Tensor):
+            known = contains_identical(o, args) or outs and contains_identical(o, returned[: len(outs)])
+            if known or ctx._edges and o._edge is not None:
+                o = alias(o)  # a tensor from elsewhere keeps its history
         outs.append(o)
     return tuple(outs)
 
@@ -211,17 +212,6 @@ def alias(t: Tensor) -> Tensor:
     out = t._alias()
     out._view = ViewOf(t, None, (), None, 0, NO_GRAD)
     return out
-
-
-def set_history(ctx: Ctx, o: Tensor, edge: Edge | None) -> None:
-    """Make the user's node the history of one of its outputs."""
-    if ctx._dirty and contains_identical(o, ctx._dirty):
-        if edge is not None:
-            move_retained(history(o), edge)
-            o._edge = edge
-            rebase(ctx._layer, o)
-    elif edge is not None or type(o._edge) is not Leaf:
-        o._edge = edge
 
 
 # ---------------------------------------------------------------------- lookups

@@ -136,7 +136,7 @@ def backward_loop(this: BackwardRun, grads: Sequence) -> dict:
     """Run the nodes, the youngest first; return the wanted gradients, as the arrays or Tensors that flow."""
     waiting, leaves, heap, found = this.waiting, this.leaves, [], {}
     targets, useful, step, freed = this.targets, this.useful, this.step, this.freed
-    allowed = None if targets is None else useful | targets
+    paths = None if targets is None else useful | targets
     direct = step is step_on_arrays  # a written-out backward needs no step around it
     begin(this, waiting, heap, grads)
     while heap:
@@ -144,7 +144,7 @@ def backward_loop(this: BackwardRun, grads: Sequence) -> dict:
         this.node, g = node, waiting.pop(node)
         if node._hooks is not None:
             g = hooked(node, g)
-        if allowed is None:
+        if paths is None:
             if type(node) is Leaf:
                 d = pairs = None  # these may hold the leaf's gradient, which it can take as it is
                 this.end(node, g, this)
@@ -155,7 +155,7 @@ def backward_loop(this: BackwardRun, grads: Sequence) -> dict:
         if direct and node._hooks is None and node.backward_on_arrays is not None:
             pairs = node.backward_on_arrays(g, freed)  # None: arrays are not enough
         for edge, d in step(node, g, this) if pairs is None else pairs:
-            if edge is None or d is None or allowed is not None and producer(edge) not in allowed:
+            if edge is None or d is None or paths is not None and edge not in paths and producer(edge) not in paths:
                 continue
             if type(edge) is Leaf and (edge in leaves or edge._hooks is None and edge not in waiting):
                 leaves[edge] = leaves[edge] + d if edge in leaves else d
@@ -235,7 +235,8 @@ def reachable(roots: Sequence) -> tuple[set, set]:
     """Return all computed nodes and all leaves behind the edges `roots`."""
     nodes, leaves, stack = set(), set(), list(roots)
     while stack:
-        node = producer(stack.pop())
+        edge = stack.pop()
+        node = edge.node if type(edge) is OutputEdge else edge  # not `producer`: all graphs are walked here
         if type(node) is Leaf:
             leaves.add(node)
         elif node is not None and node not in nodes:

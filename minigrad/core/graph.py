@@ -75,7 +75,7 @@ def output_index(edge: Edge | None) -> int:
 
 def key(edge: Edge) -> tuple:
     """Return an edge as a dictionary key: each call creates a new OutputEdge, but not a new node."""
-    return producer(edge), output_index(edge)
+    return (edge.node, edge.index) if type(edge) is OutputEdge else (edge, 0)
 
 
 # ---------------------------------------------------------------------- nodes

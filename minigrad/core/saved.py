@@ -92,7 +92,7 @@ class Saved:
         self.tensor, self.index, self.edge, self.unpack, self.version = tensor, index, edge, unpack, 0
         self.tangent: Any = None  # with its dual level
         if unpack is None and (tensor._ver is not None or tensor._layer is not None):
-            self.version = version(tensor)
+            self.version = version(tensor) if tensor._ver is None else tensor._ver.n
 
 
 def save(t: Any, index: int | None = None) -> Any:

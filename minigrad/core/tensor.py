@@ -22,7 +22,7 @@ from ..events import events, services
 from ..signatures import getter
 from .frames import current
 from .graph import Edge, Leaf, ViewOf, history, is_leaf, output_index, producer, retains
-from .saved import INFERENCE, Version, memory, plain_tensor, version
+from .saved import INFERENCE, Version, plain_tensor, version
 
 if TYPE_CHECKING:
     from ..tensors.methods import Methods
@@ -153,7 +153,7 @@ class Tensor(Methods):
     def _alias(self) -> Tensor:
         """Return another tensor on the same memory, without history."""
         t = wrap(self._a)
-        t._ver = memory(self)
+        t._ver = self._ver = self._ver or Version()
         return t
 
     def detach_(self) -> Tensor:
@@ -242,5 +242,4 @@ def is_float(x: object) -> TypeGuard[Tensor]:
 
 def describe(values: tuple) -> tuple:
     """Return what a node records about its inputs or outputs: shape and dtype of each tensor, None for other values."""
-    tensors = [v if isinstance(v, Tensor) else None for v in values]
-    return tuple([None if t is None else (t._a.shape, t._a.dtype) if t._layer is None else t._spec for t in tensors])
+    return tuple([v._spec if isinstance(v, Tensor) else None for v in values])

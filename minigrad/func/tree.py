@@ -9,8 +9,10 @@ import optree
 import optree.registry
 
 from ..arrays.dtypes import FLOATS
-from ..core.tensor import Tensor
+from ..core.tensor import Box, Tensor
 from ..errors import error
+
+LEAF = optree.treespec_leaf(none_is_leaf=True)  # the specification of a single tensor
 
 
 def check_function(who: str, func: Any, call: str = "") -> None:
@@ -26,6 +28,8 @@ def check_function(who: str, func: Any, call: str = "") -> None:
 
 def flatten(tree: Any) -> tuple[list, Any]:
     """Return the leaves of a tree, and the specification to rebuild it."""
+    if type(tree) is Tensor or type(tree) is Box:  # by far the most common tree
+        return [tree], LEAF
     return optree.tree_flatten(tree, none_is_leaf=True)
 
 
@@ -48,6 +52,8 @@ def register(cls: type, flatten_fn: Callable, unflatten_fn: Callable, **names: A
 
 def tree_map(f: Callable, tree: Any, *others: Any) -> Any:
     """Return the tree with f applied to its leaves."""
+    if not others and (type(tree) is Tensor or type(tree) is Box):
+        return f(tree)
     return optree.tree_map(f, tree, *others, none_is_leaf=True)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.frames import Frame, apply_at, push, use
+from ..core.frames import Frame, call_in, push, use
 from ..core.function import Function
 from ..core.inplace import inplace_at
 from ..core.saved import version
@@ -65,32 +65,33 @@ class Batch(Transform):
 
     def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
         """Run the operation's vmap rule one layer down."""
-        mine = [type(a) is Box and a._layer is self for a in args]
-        values = [a._value if own else a for a, own in zip(args, mine)]
-        dims = tuple([a._extra if own else None for a, own in zip(args, mine)])
+        values, dims = [], []
+        for a in args:
+            mine = type(a) is Box and a._layer is self
+            values.append(a._value if mine else a)
+            dims.append(a._extra if mine else None)
         if cls.primitive:
             try:
-                if cls.elementwise and {*dims} == {0} and len({a._spec for a in values}) == 1:  # aligned
-                    return Box(self, without_gaps(apply_at(frame.parent, cls, tuple(values)), 0), 0)
-                with use(frame.parent):
-                    out, out_dims = cls.vmap(self.info(cls), dims, *values)
-                    many = type(out) is tuple
-                    outs, dims = (out, out_dims) if many else ((out,), (out_dims,))
-                    if not cls.view:
-                        outs = map(without_gaps, outs, dims)
-                    boxes = [Box(self, o, d) for o, d in zip(outs, dims)]
+                return call_in(frame.parent, self.built_in, cls, values, tuple(dims))
             except MinigradError:
                 self.refuse_example(cls, args)
                 raise
-            return tuple(boxes) if many else boxes[0]
         rule, versions = self.rule(cls), [version(v) if isinstance(v, Tensor) else None for v in values]
-        with use(frame.parent):
-            out, out_dims = checked_pair(cls, rule(self.info(cls), dims, *values))
+        out, out_dims = checked_pair(cls, call_in(frame.parent, rule, self.info(cls), tuple(dims), *values))
         written = [a for a, v, n in zip(args, values, versions) if n is not None and version(v) != n]
         for i, o in enumerate(out):
             services.notice("output is a structure", cls=cls, o=o, i=i, kind=lambda t: True)
         boxes = tuple([self.returned(cls, o, d, written) for o, d in zip(out, out_dims)])
         return boxes if type(out) is tuple else boxes[0]
+
+    def built_in(self, cls: Any, values: list, dims: tuple) -> Any:
+        """Run a built-in operation on values of the layer below, which is the current one."""
+        if cls.elementwise and {*dims} == {0} and len({a._spec for a in values}) == 1:  # aligned
+            return Box(self, without_gaps(cls.apply(*values), 0), 0)
+        out, out_dims = cls.vmap(self.info(cls), dims, *values)
+        if type(out) is not tuple:
+            return Box(self, out if cls.view else without_gaps(out, out_dims), out_dims)
+        return tuple([Box(self, o if cls.view else without_gaps(o, d), d) for o, d in zip(out, out_dims)])
 
     def refuse_example(self, cls: Any, args: tuple) -> None:
         """Raise the operation's error for a single example, if there is one, with the shapes that the user sees."""
@@ -107,8 +108,7 @@ class Batch(Transform):
             return f(*groups)
         rank = max([len(a._sizes) for a in tensors])
         lowered = [tuple([self.lifted(a, rank) for a in group]) for group in groups]
-        with use(frame.parent):
-            out = f(*lowered)
+        out = call_in(frame.parent, f, *lowered)
         return tuple([self.boxed(o, rank) for o in out]) if type(out) is tuple else self.boxed(out, rank)
 
     def lifted(self, a: object, rank: int) -> Any:

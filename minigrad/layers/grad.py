@@ -9,11 +9,11 @@ from typing import Any
 
 from ..core import engine
 from ..core.context import attach, contains_identical
-from ..core.frames import Frame, apply_at, current, push, use
+from ..core.frames import Frame, apply_at, call_in, current, push, use
 from ..core.function import Function, as_returned, as_tuple
 from ..core.graph import Leaf, history
 from ..core.inplace import inplace_at, link_view, write
-from ..core.tensor import Box, Tensor, describe, edges_of, is_float
+from ..core.tensor import Box, Tensor, describe, is_float
 from ..events import services
 from ..places import user_place
 from .transform import Transform, captured
@@ -38,16 +38,19 @@ class Grad(Transform):
 
     def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
         """Run the operation one layer down; record it if an argument is tracked here."""
-        values = tuple([a._value if type(a) is Box and a._layer is self else a for a in args])
-        edges = edges_of(args, self) if frame.grad else (None,) * len(args)
+        values, edges = [], []
+        for a in args:
+            mine = type(a) is Box and a._layer is self
+            values.append(a._value if mine else a)
+            edges.append((a._edge if a._view is None else history(a)) if mine and frame.grad else None)
         if not cls.primitive:
-            return self.custom(self.separate(cls), args, values, edges, frame)
-        low = apply_at(frame.parent, cls, values)
+            return self.custom(self.separate(cls), args, tuple(values), tuple(edges), frame)
+        low = apply_at(frame.parent, cls, tuple(values))
         out: Any = tuple([Box(self, o) for o in low]) if isinstance(low, tuple) else Box(self, low)
         if cls.view and self.owns(args[0]):
             link_view(frame, cls, args, out)
         if cls.differentiable and edges.count(None) < len(edges):
-            cls.record(self, args, out, edges)
+            cls.record(self, args, out, tuple(edges))
         elif not frame.grad:
             self.note_cut("no_grad", args)
         return out
@@ -93,12 +96,10 @@ class Grad(Transform):
             raise captured(self, fn, x)
 
         def copy(before: Box) -> None:
-            with use(frame.parent):
-                before._value = x._value.clone()
+            before._value = call_in(frame.parent, x._value.clone)
 
         def lower(others: tuple) -> None:
-            with use(frame.parent):
-                inplace_at(frame.parent, fn, x._value, tuple([self.inner(o) for o in others]))
+            call_in(frame.parent, inplace_at, frame.parent, fn, x._value, tuple([self.inner(o) for o in others]))
 
         return write(self, frame, fn, x, others, copy, lower)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any, TypeGuard
 
 from ..arrays.memory import order_in_memory
-from ..core.frames import Frame, Layer, current, use
+from ..core.frames import Frame, Layer, call_in, current
 from ..core.function import Function
 from ..core.graph import ViewOf, history, producer
 from ..core.inplace import layout_of_example, shares
@@ -95,8 +95,7 @@ def recording() -> Frame:
 
 def same_view(view: ViewOf, t: Tensor, frame: Frame) -> Tensor:
     """Return the view of t, the tangent of the view's base, in the frame in which the view was made, not the reader's."""
-    with use(frame):
-        out = view.fn.apply(t, *view.args)
+    out = call_in(frame, view.fn.apply, t, *view.args)
     bases = {low._layer: history(low) for low in levels(t)}
     for low in levels(out):
         if low._edge is not None and (edge := bases.get(low._layer)) is not None:
@@ -122,5 +121,4 @@ def laid_out_like(x: Tensor, t: Tensor) -> Tensor:
     a = layout_of_example(x)
     if a.flags.c_contiguous and layout_of_example(t).flags.c_contiguous:
         return t
-    with use(recording()):
-        return laid_out_in(order_in_memory(a), t)
+    return call_in(recording(), laid_out_in, order_in_memory(a), t)

@@ -65,8 +65,9 @@ class MatMul(Bilinear):
 
     def vmap(info: Any, in_dims: tuple, x: Tensor, y: Tensor) -> tuple:
         """Make vectors matrices of one row or column, so that the batch dimension can precede matrices."""
-        row, column = (a.ndim - (d is not None) == 1 for a, d in zip((x, y), in_dims))
-        x, y = (a.movedim(d, 0) if d else a for a, d in zip((x, y), in_dims))
+        i, j = in_dims
+        row, column = x.ndim - (i is not None) == 1, y.ndim - (j is not None) == 1
+        x, y = x.movedim(i, 0) if i else x, y.movedim(j, 0) if j else y
         x, y = x.unsqueeze(-2) if row else x, y.unsqueeze(-1) if column else y
         out = broadcasting(MatMul, in_dims, x, y)
         out = out.squeeze(-1) if column else out
@@ -413,6 +414,7 @@ def rows(x: Any) -> Any:
 
 def broadcasting(cls: Any, in_dims: tuple, x: Tensor, y: Tensor, *statics: Any) -> Tensor:
     """Run an operation that broadcasts batches of matrices; batched arguments have their batch dimension in front."""
-    rank = max(a.ndim - (d is not None) for a, d in zip((x, y), in_dims))
-    x, y = (lift(a, None if d is None else 0, rank) for a, d in zip((x, y), in_dims))
+    i, j = [None if d is None else 0 for d in in_dims[:2]]
+    rank = max(x.ndim - (i is not None), y.ndim - (j is not None))
+    x, y = lift(x, i, rank), lift(y, j, rank)
     return cls.apply(x, y, *statics)

@@ -26,6 +26,11 @@ def test_in_and_out_dims(dim):
     assert torch.equal(vmap(lambda x: x.sum(), dim)(x), x.movedim(dim, 0).flatten(1).sum(1))
 
 
+def test_gradients_where_the_batch_is_the_innermost_dimension_in_memory():
+    x = torch.randn(2, 3, 4, **F64)
+    assert torch.equal(vmap(grad(lambda x: x.T.exp().sum()), in_dims=2, out_dims=2)(x), x.exp())
+
+
 def test_in_dims_nested_like_the_arguments():
     d = {"a": torch.ones(3, 2), "b": [torch.ones(2, 3), 5]}
     assert (
