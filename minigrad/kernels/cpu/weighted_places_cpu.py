@@ -13,7 +13,7 @@ from ..cache import by_dtype
 from ..fallback import worth
 from ..threads import launch
 
-SUMS_FROM = 2048  # terms; see index_cpu.PLACES_FROM
+SUMS_FROM = 512  # terms; see index_cpu.PLACES_FROM
 
 SOURCE = '''"""Weighted sums of {real} at places, where a negative place has no element."""
 
