@@ -17,6 +17,7 @@ from ..arrays.errstate import ALARM, alarmed, restore, silence
 from ..arrays.halves import widened
 from ..core.graph import Node
 from ..kernels import formula, pointwise_calls, select
+from ..kernels.cpu import half_casts
 from ..kernels.operands import cast
 from ..ops.base.families import Pointwise
 from .flat_nodes import integers, numbers_among, numbers_of_halves, numbers_of_integers
@@ -193,7 +194,7 @@ def write_apply(plan: Plan, half: bool) -> str:
         conditions="".join([f" and a{k}.dtype is BOOL" for k in conditions]),
         kinds=HALF.format(first=first) if half else "kind is F4 or kind is F8" + " or kind is I8" * of_integers(cls),
         same_kind="".join([f" and {same_kind(plan, k, half)}" for k in numeric[1:]]),
-        compute=f"{compute} if {condition} else large({given})" if (condition := few(cls, arrays)) else compute,
+        compute=f"{compute} if {condition} else large({given})" if (condition := few(cls, arrays, half)) else compute,
         rounded=ROUNDED.format(kind=kind) if half else "",
         alarm=f"return other(*{kept})" if by_numpy or half else SILENTLY.format(arrays=given, given=kept),
         cast="" if by_numpy or half else CAST.format(kind=kind),
@@ -233,8 +234,10 @@ def large(cls: Any) -> Callable:
     return run
 
 
-def few(cls: Any, arrays: list) -> str:
+def few(cls: Any, arrays: list, half: bool) -> str:
     """Return the condition to compute directly: few elements, or NumPy's function is as fast as ours; "" for always."""
+    if half:
+        return " and ".join([f"{a}.size < {half_casts.CAST_FROM}" for a in arrays])
     if not isinstance(cls.ufunc, np.ufunc):
         in_memory = " and ".join([f"type({a}) is ndarray" for a in arrays])
         return f"{arrays[0]}.size < {pointwise_calls.kernel_threshold(cls)} and {in_memory}"
