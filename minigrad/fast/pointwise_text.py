@@ -287,6 +287,6 @@ def write_pull(plan: Plan, scope: dict, half: bool) -> str:
         widened="".join([f"\n    {k} = widened({k})" for k in ("g", *read)]) if half else "",
         scalars="; ".join(f"{k} = {k}[()] if type({k}) is ndarray else {k}" for k in read) or "pass",
         on_device=f"if type(g) in ARRAYS:  # GPU memory\n            return {large}\n        " if fused else "",
-        fused=f"elif g.size >= {pointwise_calls.FUSE_FROM}:\n        return {large}" if fused else "",
+        fused=f"elif g.size >= {pointwise_calls.GRADIENTS_FROM}:\n        return {large}" if fused else "",
         gradients=", ".join(pairs),
     )

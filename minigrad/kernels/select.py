@@ -14,7 +14,7 @@ from ..arrays.kinds import on_device
 from . import cuda_kernels, formula, pointwise_calls
 from .cpu import half_casts  # noqa: F401  halves.widened and narrowed use its kernels
 from .operands import cast, convert, plain
-from .pointwise_calls import FUSE_FROM, kernel_threshold, read_by, worth_a_kernel
+from .pointwise_calls import GRADIENTS_FROM, kernel_threshold, read_by, worth_a_kernel
 
 
 def forward(op: Any, args: tuple) -> np.ndarray:
@@ -83,7 +83,7 @@ def device_forward(op: Any, args: tuple) -> Any:
 
 def fusable(g: Any) -> bool:
     """Return True if a fused kernel pays off for a gradient: it is large, and not of half precision."""
-    return g.size >= FUSE_FROM and g.itemsize > 2 or on_device(g)
+    return g.size >= GRADIENTS_FROM and g.itemsize > 2 or on_device(g)
 
 
 def backward(op: Any, kinds: list, g: Any, bound: tuple) -> tuple | None:
