@@ -24,11 +24,11 @@ REASONS: dict[str, str] = {  # reason -> names of operations
         index_add index_copy index_fill put index_put index_reduce scatter take_along_dim diagonal_scatter
         interpolate upsample_bilinear nll_loss roll flip fliplr flipud repeat tile pad vstack row_stack hstack
         column_stack""",
-    "The generic path, with three operands": "lerp addcmul addcdiv",
     "A call takes 5 to 10 microseconds beside a pass of 10": """
         ones_like full_like clamp clamp_min clamp_max clip hardshrink hardtanh relu6 relu leaky_relu
         softshrink threshold prelu nan_to_num sign sgn reciprocal round isreal sum nansum mean amax amin max
-        min prod linalg.norm linalg.matrix_norm mse_loss smooth_l1_loss huber_loss rad2deg rsqrt exp2 isneginf""",
+        min prod lerp addcmul addcdiv
+        linalg.norm linalg.matrix_norm mse_loss smooth_l1_loss huber_loss rad2deg rsqrt exp2 isneginf""",
     "SciPy or NumPy computes one number at a time": "i0 i0e i1 i1e erfcx ndtri log_ndtr digamma lgamma nextafter",
     "Computed in float64, for a result that is right to the last digit": "atan2 arctan2",
     "Accurate where PyTorch loses digits: the tails of gelu, distances of near points": "gelu cdist",

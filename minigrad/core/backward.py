@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..arrays import kinds
+from ..arrays import halves, kinds
 from ..arrays.dtypes import FLOATS, is_half
 from ..arrays.kinds import KINDS, Array, as_array, on_device
 from ..arrays.memory import ALONE, broadcast_axes, copied_like, sum_down
@@ -172,7 +172,7 @@ def fit_array(d: Array, edge: Edge) -> Any:
     """Do the same as `fit` with an array."""
     if d.shape != edge._shape:
         d = sum_down(d, edge._shape)
-    return d if d.dtype == edge._dtype else d.astype(edge._dtype)
+    return d if d.dtype == edge._dtype else halves.cast(d, edge._dtype)
 
 
 def to_array(t: Tensor | None) -> Any:

@@ -20,7 +20,7 @@ from typing import Any
 
 from numpy import ndarray
 
-from ..arrays.dtypes import F4, F8, FLOATS, I8
+from ..arrays.dtypes import F4, F8, FLOATS, HALVES, I8
 from ..arrays.errstate import restore
 from ..arrays.kinds import KINDS as ARRAYS
 from ..arrays.kinds import as_array
@@ -119,23 +119,25 @@ def generate_apply(cls: Any, plan: Plan) -> Callable:
     cls.Flat = flat_class(plan)
     scope = {**globals(), "cls": cls, "Node": cls.Flat}  # the source may name any import of this file
     cls.dispatch_source = writer(cls).write(plan, scope)
-    fast, pull = load(cls, scope)
+    fast, pull = load(cls, plan, scope)
     cls.Flat.backward_on_arrays = pull
     layer_text.install(cls, plan, scope)
     public_calls.install(cls, plan, scope)
     return fast
 
 
-def load(cls: Any, scope: dict) -> tuple:
+def load(cls: Any, plan: Plan, scope: dict) -> tuple:
     """Execute the source, for an operator once more: it then ends in NotImplemented for operands of other types."""
     execute(f"dispatch of {cls.name}", cls.dispatch_source, scope)
     fast, pull = scope["apply"], scope.get("pull")
-    scope["other"] = lambda *args: definition(cls, *args)
+    scope["other"] = otherwise(plan, scope, partial(definition, cls))
     functions = [fast]
     if cls.operator:
-        scope = dict(
+        scope = dict(scope)
+        scope["other"] = otherwise(
+            plan,
             scope,
-            other=lambda x, y: definition(cls, x, y) if isinstance(y, OPERAND) else not_implemented(cls.name, x, y),
+            lambda x, y: definition(cls, x, y) if isinstance(y, OPERAND) else not_implemented(cls.name, x, y),
         )
         execute(f"dispatch of {cls.name}", cls.dispatch_source, scope)
         setattr(Tensor, cls.operator, scope["apply"])
@@ -144,6 +146,32 @@ def load(cls: Any, scope: dict) -> tuple:
         for f in functions:
             named_code(f.__code__, cls.name)
     return fast, pull
+
+
+def otherwise(plan: Plan, scope: dict, other: Callable) -> Callable:
+    """Return the function for arguments that the source does not take: half precision has a second source, else `other`."""
+    if not is_pointwise(plan.cls):
+        return other
+    written: list = []
+
+    def run(*args: Any) -> Any:
+        if not any([type(a) in PLAIN and a._a.dtype in HALVES for a in args]):
+            return other(*args)
+        if not written:
+            written.append(generate_half(plan, scope | {"other": other}))
+        return written[0](*args)
+
+    return run
+
+
+def generate_half(plan: Plan, scope: dict) -> Callable:
+    """Generate the source for half precision, and return its apply."""
+    node = type(plan.cls.Flat.__name__, (plan.cls.Flat,), {"__slots__": (), "__module__": plan.cls.__module__})
+    scope = scope | {"Node": node}
+    execute(f"dispatch of {plan.cls.name} in half precision", pointwise_text.write(plan, scope, half=True), scope)
+    node.backward_on_arrays = scope.get("pull")
+    named_code(scope["apply"].__code__, plan.cls.name)
+    return scope["apply"]
 
 
 def definition(cls: Any, *args: Any) -> Any:

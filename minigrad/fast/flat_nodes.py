@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.dtypes import F4, F8, I8
+from ..arrays.dtypes import F4, F8, HALVES, I8
 from ..arrays.kinds import KINDS
 from ..arrays.kinds import zeros as zeros_like
-from ..arrays.memory import sum_down
 from ..core.backward import fit_array, to_array
 from ..core.saved import Freed, Saved, Version, unpack, version
 from ..core.tensor import Tensor, wrap
@@ -31,8 +30,10 @@ def flat_class(plan: Plan) -> type:
     cls, operands, plain, read, outs = plan.cls, plan.operands, plan.plain, plan.read, plan.outs
     edges, shapes = ["n" + k for k in operands], ["s" + k for k in plan.shapes]
     slots = [*edges, *read, *plain, *shapes, *(("_shape", "_dtype") if len(outs) == 1 else ("_meta",)), "_freed"]
-    if plan.counts_numbers:
-        slots.append("_number")  # y if that was a number, (x,) if x was
+    if plan.counts_numbers or plan.several_numbers:
+        slots.append(
+            "_number"
+        )  # y if that was a number, (x,) if x was; of several operands a dict of numbers by position
 
     def argument(node: Any, k: str) -> Any:
         if k in plain:
@@ -42,6 +43,10 @@ def flat_class(plan: Plan) -> type:
         return ShapeOf(getattr(node, "s" + k)) if k in plan.shapes else None
 
     def number_into(kept: Any, node: Any) -> None:
+        if type(node._number) is dict:
+            for i, value in node._number.items():
+                kept[i] = value
+            return
         left = type(node._number) is tuple
         kept[cls.n_conditions + (not left)] = node._number[0] if left else node._number
 
@@ -50,14 +55,14 @@ def flat_class(plan: Plan) -> type:
         if node._freed is not None:
             return node._freed
         kept = [argument(node, k) for k in plan.names]
-        if plan.counts_numbers and node._number is not None:
+        if "_number" in slots and node._number is not None:
             number_into(kept, node)
         return (*kept, *[as_saved(getattr(node, k), i) if k in read else None for i, k in enumerate(outs)])
 
     def constants(node: Any) -> dict:
         """Return the constants like the full node; here no backward frees them."""
         found = {i: getattr(node, k) for i, k in enumerate(plan.names) if k in plain}
-        if plan.counts_numbers and node._number is not None:
+        if "_number" in slots and node._number is not None:
             number_into(found, node)
         return found
 
@@ -152,12 +157,12 @@ def large_pull(cls: Any, edges: tuple, g: np.ndarray, values: tuple, read: list)
     """Compute all partials of large arrays in one compiled pass, else by the formulas."""
     by_name = dict(zip(read, values))
     bound = tuple([by_name.get(k) for k in (*cls.names, "out")])
-    grads = select.backward(cls, [None if e is None else e._dtype for e in edges], g, bound)
+    grads = select.backward(cls, [None if e is None else g.dtype for e in edges], g, bound)
     if grads is None:
         tensors = tuple([wrap(v) if type(v) in KINDS else v for v in bound])
         found = [None if e is None else cls.evaluate(i, tensors, len(edges), (wrap(g),)) for i, e in enumerate(edges)]
         grads = [None if d is None else d._a for d in found]
-    return [(e, None if d is None else sum_down(d, e._shape)) for e, d in zip(edges, grads)]
+    return [(e, None if d is None else fit_array(d, e)) for e, d in zip(edges, grads)]
 
 
 # numbers in use as 0-d tensors of the other operand's dtype: NumPy needs 150 ns to convert one
@@ -165,6 +170,12 @@ numbers: dict = {F4: {}, F8: {}}
 ZEROS: dict = {d: wrap(np.zeros((), d)) for d in (F4, F8, I8)}  # no keys of the tables, because -0.0 equals 0
 integers: dict = {}  # of int64, whose partner can only be an int
 numbers_of_integers = {**numbers, I8: integers}  # for operations that support integers
+numbers_of_halves = dict.fromkeys(HALVES, numbers[F4])  # which compute in float32
+
+
+def numbers_among(given: tuple, n: int) -> dict:
+    """Return the numbers among the first n arguments, by position."""
+    return {i: v for i, v in enumerate(given[:n]) if type(v) is float or type(v) is int}
 
 
 def constant(value: Any, table: dict, kind: Any) -> Any:

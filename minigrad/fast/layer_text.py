@@ -141,7 +141,7 @@ def write_record(plan: Plan) -> str:
     one, pointwise = len(plan.outs) == 1, is_pointwise(plan.cls)
     slots = [f"node.n{k} = n{k}" for k in plan.operands] + kept(plan)
     slots += [f"node.s{k} = {k}._sizes" for k in plan.shapes] + [f"node.{k} = {k}" for k in plan.plain]
-    slots += ["node._number = kept"] * plan.counts_numbers
+    slots += ["node._number = kept"] * plan.counts_numbers + ["node._number = None"] * plan.several_numbers
     usual = [f"isinstance({k}, Tensor)" for k in plan.operands]
     if pointwise:
         usual += [f"{k}._np_dtype is kind" for k in plan.operands]

@@ -1,5 +1,7 @@
-"""The source of pointwise operations with two operands, or with one and settings, besides conditions: NumPy's function, one
-node, and all partials in one pull.
+"""The source of pointwise operations: NumPy's function, one node, and all partials in one pull.
+
+For float16 and bfloat16 there is a second source, generated at the first such call: the same between conversions, which
+widen operands, saved values and gradients to float32 and round each result once (arrays/halves.py).
 """
 
 from __future__ import annotations
@@ -12,11 +14,13 @@ import numpy as np
 
 from ..arrays import dtypes
 from ..arrays.errstate import ALARM, alarmed, restore, silence
+from ..arrays.halves import widened
 from ..core.graph import Node
 from ..kernels import formula, pointwise_calls, select
+from ..kernels.cpu import half_casts
 from ..kernels.operands import cast
 from ..ops.base.families import Pointwise
-from .flat_nodes import integers, numbers_of_integers
+from .flat_nodes import integers, numbers_among, numbers_of_halves, numbers_of_integers
 from .text_plan import Plan
 
 APPLY = """\
@@ -27,7 +31,7 @@ def {name}({args}):
         kind = {first}.dtype
         if ({kinds}){same_kind}{conditions}:
             try:
-                result = {compute}
+                result = {compute}{rounded}
             except (TypeError, ArithmeticError, ValueError):  # NumPy reports a NaN, or shapes do not broadcast
                 {alarm}{cast}{laid_out}
             out = new(Tensor)
@@ -70,26 +74,37 @@ NUMBER = """
     kept = None
     if type({y}) is float or type({y}) is int:
         if type({x}) in PLAIN and frame.eager_ok and (table := numbers.get({x}._a.dtype)) is not None{fits_y}:
-            kept, {y} = {y}, table[{y}] if {y} in table else constant({y}, table, {x}._a.dtype)
+            kept, {y} = {y}, table[{y}] if {y} in table else constant({y}, table, {dtype_x})
     elif (type({x}) is float or type({x}) is int) and type({y}) in PLAIN and frame.eager_ok:
         if (table := numbers.get({y}._a.dtype)) is not None{fits_x}:
-            kept, {x} = ({x},), table[{x}] if {x} in table else constant({x}, table, {y}._a.dtype)"""
+            kept, {x} = ({x},), table[{x}] if {x} in table else constant({x}, table, {dtype_y})"""
 FITS = " and (table is not integers or type({k}) is int)"
 
+# of more than two operands all but the first may be numbers; `kept` then has the arguments as given
+NUMBERS = """
+    if (type({y}) is float or type({y}) is int) and type({x}) in PLAIN and frame.eager_ok:
+        if (table := numbers.get({x}._a.dtype)) is not None:
+            kept, {y} = kept or ({args},), table[{y}] if {y} in table else constant({y}, table, {dtype_x})"""
+
 # the arguments as given, with the number itself
-GIVEN = "(({c}{x}, {y}) if kept is None else ({c}kept[0], {y}) if type(kept) is tuple else ({c}{x}, kept))"
+GIVEN = "(({c}{x}, {y}{s}) if kept is None else ({c}kept[0], {y}{s}) if type(kept) is tuple else ({c}{x}, kept{s}))"
 
 PULL = """
 
 def pull(node, g, free):
     {edges} = {node_edges}
     {read}
-    {forget}
+    {forget}{widened}
     if type(g) is not ndarray:
         {on_device}{scalars}
     {fused}
     return {gradients},
 """
+
+# a result in half precision; too large a number is an infinity, which NumPy reports
+ROUNDED = """
+                result = cast(result, {kind})"""
+HALF = "kind in HALVES and type({first}) is ndarray"
 
 LOCALS = ("node", "g", "free", "d", "s", "n")
 # how to read a saved array: directly if no write can have happened, else after checking its version
@@ -97,30 +112,36 @@ VALUE = "s._a if type(s := node.{k}) in PLAIN and (s._ver is None or not s._ver.
 
 
 def specialisable(cls: Any) -> bool:
-    """Return True for two operands that may be floats, or one and settings, besides conditions."""
-    clear, n = not set(cls.names) & {*LOCALS, *dir(Node)}, len(cls.names) - cls.n_conditions
-    return (n - cls.n_settings == 1 or n == 2) and "f" in cls.accepts and clear
+    """Return True for operands that may be floats."""
+    return "f" in cls.accepts and not set(cls.names) & {*LOCALS, *dir(Node)}
 
 
-def write(plan: Plan, scope: dict) -> str:
-    """Return the operation's source; add the names that it uses to `scope`."""
+def write(plan: Plan, scope: dict, half: bool = False) -> str:
+    """Return the operation's source, or the one for half precision; add the names that it uses to `scope`."""
     cls = plan.cls
     scope |= {"compute": cls.ufunc, "large": large(cls), "layout": cls.layout}
-    scope |= ALARM | {"BOOL": dtypes.BOOL}
+    scope |= ALARM | {"BOOL": dtypes.BOOL, "HALVES": dtypes.HALVES, "numbers_among": numbers_among}
     if not isinstance(cls.ufunc, np.ufunc):
         plain = select.numpy_function(cls)
         scope |= {"silently": silently(plain), "cast": cast}
         scope["compute"] = alarmed(plain) if isinstance(plain, FunctionType) else scope["silently"]
-    if of_integers(cls):
+    if half:
+        scope |= {"numbers": numbers_of_halves, "widened": widened, "cast": alarmed(cast)}
+    elif of_integers(cls):
         scope |= {"numbers": numbers_of_integers, "integers": integers}
     on_arrays = all(map(formula.runs_on_arrays, plan.formulas.values()))
-    return write_apply(plan) + (write_pull(plan, scope) if on_arrays else "")
+    return write_apply(plan, half) + (write_pull(plan, scope, half) if on_arrays else "")
 
 
-def number_text(cls: Any, x: str, y: str) -> str:
-    """Return the source that makes a tensor of a number operand."""
-    fits = FITS if of_integers(cls) else ""
-    return NUMBER.format(x=x, y=y, fits_x=fits.format(k=x), fits_y=fits.format(k=y))
+def number_text(plan: Plan, half: bool) -> str:
+    """Return the source that makes tensors of number operands, in float32 for half precision."""
+    fits, (x, *others) = FITS if of_integers(plan.cls) and not half else "", plan.numeric
+    dtypes_of = {f"dtype_{n}": "F4" if half else f"{k}._a.dtype" for n, k in zip("xy", plan.numeric)}
+    if plan.counts_numbers:
+        (y,) = others
+        return NUMBER.format(x=x, y=y, fits_x=fits.format(k=x), fits_y=fits.format(k=y), **dtypes_of)
+    each = [NUMBERS.format(x=x, y=y, args=", ".join(plan.names), **dtypes_of) for y in others]
+    return "".join(["\n    kept = None", *each]) if each else ""
 
 
 def of_integers(cls: Any) -> bool:
@@ -141,35 +162,42 @@ def silently(f: Callable) -> Callable:
     return compute
 
 
-def write_apply(plan: Plan) -> str:
+def write_apply(plan: Plan, half: bool) -> str:
     """Return the source of apply."""
     cls, operands, numeric, args = plan.cls, plan.operands, plan.numeric, ", ".join(plan.names)
     arrays, conditions = [f"a{k}" for k in operands], operands[: cls.n_conditions]
     given = ", ".join([*arrays, *plan.plain])
+    wide = ", ".join([*conditions_and_wide(plan), *plan.plain]) if half else given
     by_numpy = isinstance(cls.ufunc, np.ufunc)
-    compute = f"compute({given}, out=...)" if by_numpy else f"compute({given})"
+    compute = f"compute({wide}, out=...)" if by_numpy else f"compute({wide})"
     slots = [f"node.n{k} = n{k}" for k in operands] + plan.keep() + [f"node.{k} = {k}" for k in plan.plain]
+    kept, first = f"({args},)", f"a{numeric[0]}"
     if plan.counts_numbers:
         slots.append("node._number = kept")
-    kept = f"({args},)"
-    if plan.counts_numbers:
-        kept = GIVEN.format(c="".join([f"{k}, " for k in conditions]), x=numeric[0], y=numeric[1])
+        around = {"c": "".join([f"{k}, " for k in conditions]), "s": "".join([f", {k}" for k in plan.plain])}
+        kept = GIVEN.format(x=numeric[0], y=numeric[1], **around)
+        first = f"(a{numeric[1]} if type(kept) is tuple else {first})" if half else first
+    elif plan.several_numbers:
+        slots.append(f"node._number = None if kept is None else numbers_among(kept, {len(operands)})")
+        kept = f"({kept} if kept is None else kept)"
     plain = [f"type({k}) in PLAIN" for k in operands] + [
-        f"(type({k}) is float or type({k}) is int)" for k in plan.plain
+        f"(type({k}) is float or type({k}) is int or type({k}) is bool)" for k in plan.plain
     ]
+    kind = "BOOL" if cls.kind == "bool" else "kind"
     return APPLY.format(
         name=cls.name,
         args=args,
-        number=number_text(cls, *numeric) if plan.counts_numbers else "",
+        number=number_text(plan, half),
         plain=" and ".join(plain),
-        arrays="; ".join(f"a{k} = {k}._a" for k in operands),
-        first=f"a{numeric[0]}",
+        arrays="; ".join([f"a{k} = {k}._a" for k in operands]),
+        first=first,
         conditions="".join([f" and a{k}.dtype is BOOL" for k in conditions]),
-        kinds="kind is F4 or kind is F8" + " or kind is I8" * of_integers(cls),
-        same_kind="" if len(numeric) == 1 else f" and a{numeric[1]}.dtype is kind",
-        compute=f"{compute} if {condition} else large({given})" if (condition := few(cls, arrays)) else compute,
-        alarm=f"return other(*{kept})" if by_numpy else SILENTLY.format(arrays=given, given=kept),
-        cast="" if by_numpy else CAST.format(kind="BOOL" if cls.kind == "bool" else "kind"),
+        kinds=HALF.format(first=first) if half else "kind is F4 or kind is F8" + " or kind is I8" * of_integers(cls),
+        same_kind="".join([f" and {same_kind(plan, k, half)}" for k in numeric[1:]]),
+        compute=f"{compute} if {condition} else large({given})" if (condition := few(cls, arrays, half)) else compute,
+        rounded=ROUNDED.format(kind=kind) if half else "",
+        alarm=f"return other(*{kept})" if by_numpy or half else SILENTLY.format(arrays=given, given=kept),
+        cast="" if by_numpy or half else CAST.format(kind=kind),
         laid_out="" if cls.layout is None else LAID_OUT.format(x=arrays[0]),
         edges="; ".join(f"n{k} = {k}._edge if {k}._view is None else history({k})" for k in operands),
         edge="n" + numeric[0],
@@ -177,6 +205,21 @@ def write_apply(plan: Plan) -> str:
         tracked=" or ".join(f"n{k} is not None" for k in operands) if cls.differentiable else "False",
         slots="\n                    ".join(slots),
     )
+
+
+def conditions_and_wide(plan: Plan) -> list:
+    """Return the operands as source, those that are no conditions in float32."""
+    return [f"a{k}.astype(F4)" if k in plan.numeric else f"a{k}" for k in plan.operands]
+
+
+def same_kind(plan: Plan, k: str, half: bool) -> str:
+    """Return the condition that operand k has the dtype of the first; numbers beside half precision are in float32."""
+    if not half:
+        return f"a{k}.dtype is kind"
+    number = (
+        "kept is not None" if plan.counts_numbers else f"kept is not None and kept[{plan.names.index(k)}] is not {k}"
+    )
+    return f"(a{k}.dtype is kind or {number})"
 
 
 def large(cls: Any) -> Callable:
@@ -191,8 +234,10 @@ def large(cls: Any) -> Callable:
     return run
 
 
-def few(cls: Any, arrays: list) -> str:
+def few(cls: Any, arrays: list, half: bool) -> str:
     """Return the condition to compute directly: few elements, or NumPy's function is as fast as ours; "" for always."""
+    if half:
+        return " and ".join([f"{a}.size < {half_casts.CAST_FROM}" for a in arrays])
     if not isinstance(cls.ufunc, np.ufunc):
         in_memory = " and ".join([f"type({a}) is ndarray" for a in arrays])
         return f"{arrays[0]}.size < {pointwise_calls.kernel_threshold(cls)} and {in_memory}"
@@ -218,9 +263,10 @@ def write_partial(plan: Plan, k: str, scope: dict) -> str:
     return f"({text})"
 
 
-def write_pull(plan: Plan, scope: dict) -> str:
+def write_pull(plan: Plan, scope: dict, half: bool) -> str:
     """Return the source of pull: the gradient of the result -> pairs of edge and gradient."""
     read, settings = plan.read, plan.plain
+    value = "sent({body}, n{k})" if half else "d if (d := {body}).shape == n{k}._shape else fit(d, n{k}._shape)"
     pairs = []
     for k in plan.operands:
         if k not in plan.formulas:
@@ -229,9 +275,7 @@ def write_pull(plan: Plan, scope: dict) -> str:
         call = write_partial(plan, k, scope)
         constant = plan.formulas[k]() if not plan.reads[k] else None
         body = {1: "g", -1: "-g", 0: "zeros(g)"}.get(constant) or (call if "g" in plan.reads[k] else f"g * {call}")
-        pairs.append(
-            f"(n{k}, None if n{k} is None else d if (d := {body}).shape == n{k}._shape else fit(d, n{k}._shape))"
-        )
+        pairs.append(f"(n{k}, None if n{k} is None else {value.format(body=body, k=k)})")
     edges, known = [f"n{k}" if k in plan.operands else "None" for k in plan.names], [*read, *settings]
     large = f"large_pull(cls, ({', '.join(edges)},), g, ({', '.join(known)},), {known!r})"
     fused = read and not pointwise_calls.is_light(plan.cls)
@@ -240,8 +284,9 @@ def write_pull(plan: Plan, scope: dict) -> str:
         node_edges=", ".join(f"node.n{k}" for k in plan.operands),
         read="\n    ".join([*plan.restore(VALUE), *[f"{k} = node.{k}" for k in settings]]) or "pass",
         forget=plan.forget(),
+        widened="".join([f"\n    {k} = widened({k})" for k in ("g", *read)]) if half else "",
         scalars="; ".join(f"{k} = {k}[()] if type({k}) is ndarray else {k}" for k in read) or "pass",
         on_device=f"if type(g) in ARRAYS:  # GPU memory\n            return {large}\n        " if fused else "",
-        fused=f"elif g.size >= {pointwise_calls.FUSE_FROM}:\n        return {large}" if fused else "",
+        fused=f"elif g.size >= {pointwise_calls.GRADIENTS_FROM}:\n        return {large}" if fused else "",
         gradients=", ".join(pairs),
     )

@@ -42,6 +42,7 @@ class Plan:
             self.operands[cls.n_conditions :] if pointwise else self.operands
         )  # operands that are no conditions
         self.counts_numbers = pointwise and len(self.numeric) == 2  # one of two may be a number
+        self.several_numbers = pointwise and len(self.numeric) > 2  # all but the first may be numbers
 
     def spelled(self, names: tuple) -> tuple:
         """Return the names that a formula reads, with `*xs` expanded."""

@@ -23,7 +23,8 @@ from .cpu import broadcast_cpu
 from .operands import convert, number, plain, scalar
 from .threads import get_num_threads, launch, parts
 
-FUSE_FROM = 4096  # elements; below, the array formulas need no compiler and cost a few microseconds
+FUSE_FROM = 512  # elements; below, the array formulas take up to 10 microseconds more, and a first lesson never waits
+GRADIENTS_FROM = 4096  # elements; below, the formulas of gradients take as long as the call of a kernel
 # If NumPy has a function, our kernel replaces it from this many elements on, provided that it is faster on one thread.
 # Against NumPy's vector code (AVX-512), these take 0.1 to 1.4 of its time; the others take 1 to 3 and need several threads.
 # Without that code all elementary functions are quicker, and take 0.04 (sinh) to 0.5 (log) of NumPy's time.

@@ -12,8 +12,9 @@ import numpy as np
 from ..arrays import dtypes, halves
 from ..arrays.kinds import on_device
 from . import cuda_kernels, formula, pointwise_calls
+from .cpu import half_casts  # noqa: F401  halves.widened and narrowed use its kernels
 from .operands import cast, convert, plain
-from .pointwise_calls import FUSE_FROM, kernel_threshold, read_by, worth_a_kernel
+from .pointwise_calls import GRADIENTS_FROM, kernel_threshold, read_by, worth_a_kernel
 
 
 def forward(op: Any, args: tuple) -> np.ndarray:
@@ -34,7 +35,7 @@ def forward(op: Any, args: tuple) -> np.ndarray:
     statics, result = args[n:], dtypes.BOOL if op.kind == "bool" else target
     if target in dtypes.HALVES:
         wide = dtypes.BOOL if op.kind == "bool" else dtypes.F4
-        return cast(host_forward(op, [halves.widened(a) for a in operands], statics, wide), result)
+        return halves.narrowed(host_forward(op, [halves.widened(a) for a in operands], statics, wide), result)
     return host_forward(op, operands, statics, result)
 
 
@@ -82,7 +83,7 @@ def device_forward(op: Any, args: tuple) -> Any:
 
 def fusable(g: Any) -> bool:
     """Return True if a fused kernel pays off for a gradient: it is large, and not of half precision."""
-    return g.size >= FUSE_FROM and g.itemsize > 2 or on_device(g)
+    return g.size >= GRADIENTS_FROM and g.itemsize > 2 or on_device(g)
 
 
 def backward(op: Any, kinds: list, g: Any, bound: tuple) -> tuple | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import dtypes
+from ..arrays import dtypes, halves
 from ..arrays.devices import CPU, CUDA, META, device, put_default_device, row_major
 from ..arrays.devices import memory_format as MemoryFormat
 from ..arrays.errstate import restore, silence
@@ -79,7 +79,7 @@ class To(Conversion):
 
     spelling = "conversion"
     lowering = "convert"
-    impl = lambda x, dtype: x.astype(dtype, "C" if 0 in x.strides else "K")
+    impl = lambda x, dtype: x.astype(dtype, "C") if 0 in x.strides else halves.cast(x, dtype)
     dx = lambda g: g
 
 

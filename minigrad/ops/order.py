@@ -101,7 +101,7 @@ class Selection(Operation):
         shape, dim, _, _, place = bound
         kept = (*shape[:dim], 1, *shape[dim + 1 :])
         g, place = gs[0].reshape(kept), place.reshape(kept)
-        if on_device(g) or g.size >= pointwise_calls.FUSE_FROM:
+        if on_device(g) or g.size >= pointwise_calls.GRADIENTS_FROM:
             return added_at(shape, dim, place, g), None, None
         dx = np.zeros(shape, g.dtype)
         dx[along(dim, place)] = g

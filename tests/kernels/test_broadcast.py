@@ -45,7 +45,7 @@ OTHERS = {
 
 @pytest.fixture(autouse=True)
 def kernels_from_one_element_on(monkeypatch):
-    for name in ("FUSE_FROM", "QUICK_FROM", "BROADCAST_FROM"):
+    for name in ("FUSE_FROM", "GRADIENTS_FROM", "QUICK_FROM", "BROADCAST_FROM"):
         monkeypatch.setattr(pointwise_calls, name, 1)
     monkeypatch.setattr(pointwise_calls, "calls", {})
 

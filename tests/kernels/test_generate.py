@@ -79,10 +79,10 @@ def test_formula_written_as_a_function_of_statements_runs_on_arrays():
     x, y = minigrad.tensor([3.0], requires_grad=True), minigrad.tensor([4.0], requires_grad=True)
     assert formula.text(Distance.kernel) is None
     assert minigrad.autograd.gradcheck(Distance.apply, (x.double(), y.double()))
-    wide = x.expand(pointwise_calls.FUSE_FROM)
+    wide = x.expand(pointwise_calls.GRADIENTS_FROM)
     Distance.apply(wide, y).sum().backward()
     assert [x.grad.item(), y.grad.item()] == pytest.approx(
-        [0.6 * pointwise_calls.FUSE_FROM, 0.8 * pointwise_calls.FUSE_FROM]
+        [0.6 * pointwise_calls.GRADIENTS_FROM, 0.8 * pointwise_calls.GRADIENTS_FROM]
     )
 
 

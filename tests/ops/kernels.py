@@ -31,10 +31,12 @@ def check_fused(function, arrays, dtype):
     """Check that kernels, used from one element on, give the results of the formulas on arrays."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pointwise_calls, "calls", {})
-        patch.setattr(pointwise_calls, "FUSE_FROM", 1)
-        fused = results(function, arrays, dtype)
-        patch.setattr(pointwise_calls, "FUSE_FROM", 10**9)
-        plain = results(function, arrays, dtype)
+        found = []
+        for least in (1, 10**9):
+            patch.setattr(pointwise_calls, "FUSE_FROM", least)
+            patch.setattr(pointwise_calls, "GRADIENTS_FROM", least)
+            found.append(results(function, arrays, dtype))
+        fused, plain = found
     for i, (a, b) in enumerate(zip(fused, plain, strict=True)):
         what = "the result" if i == 0 else f"gradient {(i - 1) % len(arrays)}"
         np.testing.assert_allclose(a, b, rtol=RTOL[dtype], atol=RTOL[dtype], equal_nan=True, err_msg=what)

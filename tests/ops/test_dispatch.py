@@ -25,11 +25,12 @@ WRITTEN = [n for n, e in sorted(TABLE.items()) if e.cls and n not in PARTLY and 
 def operands(name, size=3):
     random = np.random.default_rng(0)
     cls, conditions = TABLE[name].cls, TABLE[name].cls.n_conditions
-    numbers = [random.uniform(0.2, 0.9, size) for _ in cls.names]
-    return [
+    numbers = [random.uniform(0.2, 0.9, size) for _ in cls.names[: len(cls.names) - cls.n_settings]]
+    tensors = [
         minigrad.tensor(a < 0.5) if i < conditions else minigrad.tensor(a, requires_grad=True)
         for i, a in enumerate(numbers)
     ]
+    return [*tensors, *[name == "equal_nan" or 1 for name in cls.names[len(tensors) :]]]
 
 
 @pytest.mark.parametrize("name", WRITTEN)
@@ -43,6 +44,34 @@ def test_the_gradient_by_kernels_equals_the_definition(name):
     agree(name, (70, 80))
 
 
+@pytest.mark.parametrize("dtype", [minigrad.float16, minigrad.bfloat16], ids=lambda d: d.name)
+@pytest.mark.parametrize("name", some(WRITTEN, 4))
+def test_half_precision_equals_the_definition(name, dtype):
+    """With numbers for all operands but the first, and for the second alone, whose formulas see float32."""
+    cls = TABLE[name].cls
+    n, plain = cls.n_conditions, len(cls.names) - cls.n_settings
+    first = [x.to(dtype).detach().requires_grad_() if x.requires_grad else x for x in operands(name)[: n + 1]]
+    others = [x.to(dtype).detach().requires_grad_() for x in operands(name)[n + 1 : plain]]
+    settings = operands(name)[plain:]
+    for given in (others, [0.3, 0.7][: len(others)], [0.3, *others[1:]][: len(others)]):
+        args, found = [*first, *given, *settings], []
+        xs = [x for x in args if isinstance(x, minigrad.Tensor) and x.requires_grad]
+        for apply in (cls.apply, lambda *args: dispatch.definition(cls, *args)):
+            out = apply(*args)
+            grads = minigrad.autograd.grad(out.sum(), xs, allow_unused=True) if out.requires_grad else ()
+            found.append([None if t is None else (t.dtype, t.tolist()) for t in (out.detach(), *grads)])
+        np.testing.assert_equal(*found)
+
+
+def test_a_number_among_three_operands_counts_as_given():
+    x = minigrad.tensor([1.0, 2.0], requires_grad=True)
+    y = minigrad.lerp(x, x * 2, 0.25)
+    assert y.grad_fn.name() == "LerpBackward0" and y.grad_fn._saved[2] == 0.25
+    assert minigrad.autograd.grad(y.sum(), x)[0].tolist() == [1.25, 1.25]
+    low = minigrad.nn.functional.huber_loss(x, 2 * x, delta=0.5)
+    assert minigrad.autograd.grad(low, x)[0].tolist() == [0.25, 0.25]
+
+
 def agree(name, size):
     """Say whether what is written out for an operation gives what its definition gives."""
     cls = TABLE[name].cls
@@ -52,7 +81,7 @@ def agree(name, size):
     if not results[1].requires_grad:
         assert not results[0].requires_grad
         return
-    fast, slow = fast[cls.n_conditions :], slow[cls.n_conditions :]
+    fast, slow = ([x for x in xs if isinstance(x, minigrad.Tensor) and x.requires_grad] for xs in (fast, slow))
     varied = minigrad.linspace(0.3, 0.9, results[0].numel(), dtype=minigrad.float64).reshape(results[0].shape)
     for weights in (
         varied,
@@ -200,8 +229,8 @@ def test_operations_that_are_not_pointwise_are_written_out_too():
 
 
 def test_an_operation_without_a_fast_path_is_named():
-    done = subprocess.run([sys.executable, "-m", "minigrad.fast", "lerp"], capture_output=True, text=True)
-    assert done.returncode == 1 and "lerp has no generated code" in done.stderr
+    done = subprocess.run([sys.executable, "-m", "minigrad.fast", "gcd"], capture_output=True, text=True)
+    assert done.returncode == 1 and "gcd has no generated code" in done.stderr
 
 
 def test_an_operation_of_any_number_of_tensors_is_shown_for_two():
@@ -256,11 +285,11 @@ def test_second_derivatives_by_transforms_equal_the_definitions(program, transfo
 def test_the_second_derivative_equals_the_definition(name):
     cls, found = TABLE[name].cls, []
     for apply in (cls.apply, lambda *xs: dispatch.definition(cls, *xs)):
-        xs = operands(name)[: len(cls.names) - cls.n_settings]
-        if not (out := apply(*xs, *[0.5] * cls.n_settings)).requires_grad:
+        xs = operands(name)
+        if not (out := apply(*xs)).requires_grad:
             return
         options = {"allow_unused": True, "materialize_grads": True}
-        xs = [x for x in xs if x.requires_grad]  # not the conditions
+        xs = [x for x in xs if isinstance(x, minigrad.Tensor) and x.requires_grad]  # no conditions, no settings
         first = minigrad.autograd.grad(out.sum(), xs, create_graph=True, **options)
         tracked = [g * g for g in first if g.requires_grad]
         found.append(minigrad.autograd.grad(sum(tracked).sum(), xs, **options) if tracked else ())

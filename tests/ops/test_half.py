@@ -154,6 +154,14 @@ def test_formulas_are_rounded_once(size, dtype):
         assert minigrad.equal(f(x), f(x.float()).to(dtype))
 
 
+@pytest.mark.filterwarnings("error")
+def test_results_beyond_float16_are_infinities_without_a_warning():
+    x = half([60000.0, 1.0], float16).requires_grad_()
+    y = x * 2
+    assert y.tolist() == [np.inf, 2.0] and minigrad.exp(y).tolist()[0] == np.inf
+    assert minigrad.autograd.grad((y * y).sum(), x)[0].tolist() == [np.inf, 8.0]
+
+
 def test_steps_of_a_formula_do_not_overflow():
     x = half([300.0], float16)  # its square is no number of float16
     assert minigrad.hypot(x, x).item() == pytest.approx(300 * 2**0.5, rel=1e-3)

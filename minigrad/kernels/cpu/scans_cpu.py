@@ -17,7 +17,7 @@ from ..cache import by_dtype
 from ..fallback import worth
 from ..threads import launch
 
-SCAN_FROM = 4096  # elements; NumPy needs 15 microseconds for them, and a first lesson would wait for the compiler
+SCAN_FROM = 512  # elements; NumPy needs 10 microseconds for them, and a first lesson would wait for the compiler
 
 HEAD = '''"""Scans of {real}."""
 
