@@ -7,12 +7,12 @@ medians in quantiles.py, spread in statistics.py, norms in norms.py, logsumexp i
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from ..arrays import dtypes, memory
+from ..arrays.kinds import number
 from ..core.frames import current
 from ..core.tensor import Tensor
 from ..errors import error
@@ -94,12 +94,6 @@ def average(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray:
     """Return the sum divided by its number of terms."""
     total, n = add_up(x, dims, keepdim), count(x.shape, dims)
     return np.divide(total, number(n, total.dtype), out=...) if type(total) is np.ndarray else total / n
-
-
-@lru_cache(256)
-def number(n: int, dtype: np.dtype) -> np.ndarray:
-    """Return a number as an array: NumPy needs as long for its conversion as for a small division."""
-    return np.array(n, dtype)
 
 
 class OverAll(Reduce):
