@@ -18,14 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.dtypes import F4, F8
+from ..arrays.dtypes import F4, F8, LARGEST
 from ..arrays.kinds import KINDS, strided
 from ..core.frames import current
 from ..core.graph import history
 from ..core.tensor import Tensor, wrap
 from ..kernels.cpu.index_cpu import in_range
 from ..kernels.formula import compiled
+from ..kernels.pointwise_calls import FUSE_FROM
 from ..ops.base import registry
+from ..ops.compare import NUMBER
 from ..ops.dimensions import ALL, axes
 from ..ops.index_parts import is_plain
 from ..ops.nn.cross_entropy import expect_logits
@@ -34,7 +36,7 @@ from ..ops.public_functions import begin_with, operation_of, rename_code
 from ..ops.reduce import count
 from . import formula_text
 from .flat_nodes import PLAIN
-from .text_plan import Plan, execute
+from .text_plan import Plan, execute, is_pointwise
 
 CALL = """\
 if type({x}) in PLAIN and type(a := {x}._a) is ndarray and (frame := current()).eager_ok and frame.on_op is None:
@@ -194,6 +196,14 @@ CALLS = {
             "and b.shape[:d] == a.shape[:d] and b.shape[d + 1 :] == a.shape[d + 1 :] and in_range(b, a.shape[d])",
         )
     },
+    "ClampBetween": {
+        "clamp": Call(
+            "compute(a, min, max)",
+            "min, max",
+            f"{KIND} and a.size < {FUSE_FROM} and type(min) in NUMBER and type(max) in NUMBER "
+            "and abs(min) <= (most := LARGEST[a.dtype]) and abs(max) <= most",
+        )
+    },
     "Norm": {
         "norm": Call("impl(a, dims, keepdim, 2.0)", "dims, keepdim, 2.0", f"dtype is None and p == 'fro' and {OVER}")
     },
@@ -251,6 +261,7 @@ def install(cls: Any, plan: Plan, scope: dict) -> None:
     """Put the operation's generated code in front of its public functions."""
     scope |= {"new_axis": new_axis, "swapped": swapped, "is_plain": is_plain, "expanded": expanded}
     scope |= {"known": known, "are_sizes": are_sizes, "axes": axes, "count": count, "ALL": ALL}
+    scope |= {"NUMBER": NUMBER, "LARGEST": LARGEST}
     scope |= {"expect_logits": expect_logits, "expect_logarithms": expect_logarithms, "in_range": in_range}
     if cls.__name__ in JOINS:
         install_tracked(cls, plan, scope)
@@ -266,11 +277,12 @@ def install(cls: Any, plan: Plan, scope: dict) -> None:
 
 def text(call: Call, plan: Plan, x: str) -> str:
     """Return the generated code of a function whose first parameter is x."""
+    lines = f"result = {call.array}"  # a pointwise `compute` raises an error for NumPy's warnings
     return CALL.format(
         x=x,
         given=formula_text.indented(call.given + "\n", 8) if call.given else "",
         plain=call.plain,
-        computed=formula_text.indented(formula_text.quietly(plan.cls, f"result = {call.array}"), 12),
+        computed=formula_text.indented(lines if is_pointwise(plan.cls) else formula_text.quietly(plan.cls, lines), 12),
         names=", ".join(plan.names),
         kept=call.kept,
         kind="ndarray" if len(plan.outs) == 1 else "tuple",

@@ -24,6 +24,7 @@ from .operands import convert, number, plain, scalar
 from .threads import get_num_threads, launch, parts
 
 FUSE_FROM = 4096  # elements; below, the array formulas need no compiler and cost a few microseconds
+STEPS_FROM = 1024  # for formulas that call functions, such as sigmoid, in which NumPy makes several passes
 # If NumPy has a function, our kernel replaces it from this many elements on, provided that it is faster on one thread.
 # Against NumPy's vector code (AVX-512), these take 0.1 to 1.4 of its time; the others take 1 to 3 and need several threads.
 # Without that code all elementary functions are quicker, and take 0.04 (sinh) to 0.5 (log) of NumPy's time.
@@ -338,8 +339,12 @@ def numpy_is_vectorised() -> bool:
     return any([name in target["current"] for target in targets for name in ("AVX512", "X86_V4")])
 
 
+@kept
 def kernel_threshold(op: Any) -> int:
     """Return the size in elements from which compiled code may beat NumPy's functions."""
+    called = formula.SCALARS.keys() | formula.OPERATIONS.keys()
+    if op.ufunc is None and not called.isdisjoint(op.kernel.__code__.co_names):
+        return STEPS_FROM
     quicker = op.name in QUICKER or is_elementary(op) and not numpy_is_vectorised()
     return FUSE_FROM if op.ufunc is None or quicker else QUICK_FROM
 
