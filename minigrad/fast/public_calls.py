@@ -196,6 +196,13 @@ CALLS = {
             "and b.shape[:d] == a.shape[:d] and b.shape[d + 1 :] == a.shape[d + 1 :] and in_range(b, a.shape[d])",
         )
     },
+    "Cumsum": {
+        "cumsum": Call(
+            "impl(a, d, False)",
+            "d, False",
+            f"dtype is None and {FLOATS} and type(dim) is int and 0 <= (d := dim if dim >= 0 else dim + a.ndim) < a.ndim",
+        )
+    },
     "ClampBetween": {
         "clamp": Call(
             "compute(a, min, max)",
@@ -265,6 +272,8 @@ def install(cls: Any, plan: Plan, scope: dict) -> None:
     scope |= {"expect_logits": expect_logits, "expect_logarithms": expect_logarithms, "in_range": in_range}
     if cls.__name__ in JOINS:
         install_tracked(cls, plan, scope)
+    if cls.__name__ == "Index":
+        install_cuts(cls, plan, scope)
     for name, call in CALLS.get(cls.__name__, {}).items():
         entry = registry.TABLE.get(name)
         lines = text(call, plan, "self" if entry is None else "input")
@@ -385,6 +394,62 @@ def plainly_joined(join: Join, tensors: Any, dim: Any) -> Tensor | None:
 
 
 LISTS = {list, tuple}
+
+
+# ---------------------------------------------------------------------- cuts
+# public function -> its arguments, and the size of its parts from the dimension's and its second argument; 0 removes the dimension
+CUTS: dict = {
+    "split": ("tensor, split_size_or_sections, dim", lambda n, size: size),
+    "chunk": ("input, chunks, dim", lambda n, chunks: -(-n // chunks)),
+    "unbind": ("input, 1, dim", lambda n, _: 0),
+}
+MOST_PARTS = 256
+
+# the parts, with their history
+CUT = """\
+def cut({x}, frame, places):
+    outs = []
+    for {index}, at in places:
+        result = {x}._a[at]
+        {history}
+        outs.append(out)
+    return tuple(outs)
+"""
+
+
+def install_cuts(cls: Any, plan: Plan, scope: dict) -> None:
+    """Let the public functions that cut a tensor begin with `plainly_cut`."""
+    x, index = plan.names
+    source = CUT.format(x=x, index=index, history=formula_text.indented(new_with_history(plan), 8))
+    execute(f"cuts by {cls.name}", source, scope)
+    for name, (arguments, size) in CUTS.items():
+        lines = f"if (parts := parts_of(made, size, {arguments})) is not None:\n    return parts\n"
+        begin_with(registry.TABLE[name].function, lines, {"parts_of": plainly_cut, "made": scope["cut"], "size": size})
+    cls.dispatch_source += f"\n\n{source}"
+
+
+def plainly_cut(made: Callable, size: Callable, x: Any, number: Any, dim: Any) -> tuple | None:
+    """Cut a plain tensor; return None for anything else, and for `chunk` if the parts get nodes, which `split` names."""
+    frame = current()
+    if not frame.eager_ok or frame.on_op is not None or type(x) not in PLAIN or type(a := x._a) is not np.ndarray:
+        return None
+    if type(number) is not int or number <= 0 or type(dim) is not int or not -a.ndim <= dim < a.ndim:
+        return None
+    if size is CUTS["chunk"][1] and frame.grad and history(x) is not None:
+        return None
+    n = a.shape[dim]
+    places = places_of(n, size(n, number), dim % a.ndim) if n else None
+    return None if places is None else made(x, frame, places)
+
+
+@lru_cache(1024)
+def places_of(n: int, size: int, dim: int) -> tuple | None:
+    """Return each part's index, as its history keeps it, and as NumPy takes it; None for too many parts to remember."""
+    if n > MOST_PARTS * (size or 1):
+        return None
+    lead = (slice(None),) * dim
+    parts = [(*lead, slice(i, min(i + size, n))) for i in range(0, n, size)] if size else [(*lead, i) for i in range(n)]
+    return tuple([(index, (*index, ...)) for index in parts])
 
 
 def install_method(name: str, call: str, scope: dict) -> None:
