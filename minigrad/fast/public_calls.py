@@ -78,9 +78,9 @@ ONE_OR_MANY = "{1} = {0}\nif type({0}[0]) is not int:\n    ({1},) = {0}".format
 ROWS = "a.flags.c_contiguous"
 KIND = "(a.dtype is F4 or a.dtype is F8)"
 FLOATS = f"{KIND} and {ROWS}"
-DIMS = "(dims := ALL[a.ndim] if dim is None else axes(input, dim, '')) is not None"
+DIMS = "(dims := ALL[a.ndim] if dim is None else one(dim, a.ndim) if type(dim) is int else axes(input, dim, '')) is not None"
 OVER = f"{FLOATS} and {formula_text.IS_BOOL} and {DIMS}"
-ALONG = f"dtype is None and type(dim) is int and a.ndim and {FLOATS} and (dims := axes(input, dim, '')) is not None"
+ALONG = f"dtype is None and type(dim) is int and {FLOATS} and (dims := one(dim, a.ndim)) is not None"
 SIZES = "(sizes in known or are_sizes(sizes))"
 ROW = Call("impl(a, dims)", "dims", ALONG)
 TOTAL = Call("impl(a, dims, keepdim)", "dims, keepdim", f"dtype is None and {OVER}")
@@ -230,6 +230,12 @@ def are_sizes(sizes: tuple) -> bool:
     return True
 
 
+@lru_cache(256)
+def one_dim(dim: int, n: int) -> tuple | None:
+    """Return one of n dimensions, counted from the front, as a tuple; None if it does not exist."""
+    return (dim % n,) if -n <= dim < n else None
+
+
 @cache
 def new_axis(d: int) -> tuple:
     """Return the index that adds a dimension at position d."""
@@ -267,7 +273,7 @@ def repeated(shape: tuple, strides: tuple, sizes: tuple) -> tuple | None:
 def install(cls: Any, plan: Plan, scope: dict) -> None:
     """Put the operation's generated code in front of its public functions."""
     scope |= {"new_axis": new_axis, "swapped": swapped, "is_plain": is_plain, "expanded": expanded}
-    scope |= {"known": known, "are_sizes": are_sizes, "axes": axes, "count": count, "ALL": ALL}
+    scope |= {"known": known, "are_sizes": are_sizes, "axes": axes, "one": one_dim, "count": count, "ALL": ALL}
     scope |= {"NUMBER": NUMBER, "LARGEST": LARGEST}
     scope |= {"expect_logits": expect_logits, "expect_logarithms": expect_logarithms, "in_range": in_range}
     if cls.__name__ in JOINS:
