@@ -110,7 +110,8 @@ def write(plan: Plan, scope: dict) -> str:
     if not isinstance(cls.ufunc, np.ufunc):
         plain = select.numpy_function(cls)
         scope |= {"silently": silently(plain), "cast": cast}
-        scope["compute"] = alarmed(plain) if isinstance(plain, FunctionType) else scope["silently"]
+        heard = alarmed(plain) if isinstance(plain, FunctionType) else scope["silently"]
+        scope["compute"] = plain if cls.quiet else heard
     if of_integers(cls):
         scope |= {"numbers": numbers_of_integers, "integers": integers}
     on_arrays = all(map(formula.runs_on_arrays, plan.formulas.values()))

@@ -224,6 +224,7 @@ class Where(Pointwise):
     spelling = "leave_out_condition"
     n_conditions = 1
     ufunc = np.where
+    quiet = True
     kernel = lambda condition, x, y: x if condition else y
     operands = ("condition", "input", "other")
     dx = lambda g, condition: where(condition, g, 0.0)
@@ -353,6 +354,7 @@ class Clamp(Pointwise):
 
     number_nodes = {1: "ClampBackward1", 2: "ClampBackward1"}
     accepts = "iuf"
+    ufunc = limited
     kernel = lambda x, lo, hi: minimum(maximum(x, lo), hi)
     dx = lambda g, x, lo, hi: where((x >= lo) & (x <= hi), g, 0.0)
     dlo = lambda g, x, lo, hi: where((lo < hi) & (x < lo), g, 0.0)
