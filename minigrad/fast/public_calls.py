@@ -12,7 +12,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import accumulate
 from typing import Any
 
@@ -32,6 +32,7 @@ from ..ops.dimensions import ALL, axes
 from ..ops.index_parts import is_plain
 from ..ops.nn.cross_entropy import expect_logits
 from ..ops.nn.loss import expect_logarithms
+from ..ops.nn.pool import sliding
 from ..ops.public_functions import begin_with, operation_of, rename_code
 from ..ops.reduce import count
 from . import formula_text
@@ -203,6 +204,14 @@ CALLS = {
             f"dtype is None and {FLOATS} and type(dim) is int and 0 <= (d := dim if dim >= 0 else dim + a.ndim) < a.ndim",
         )
     },
+    "MaxPool": {
+        "max_pool2d": Call(
+            "impl(a, windows)",
+            "windows",
+            f"{FLOATS} and return_indices is False "
+            "and (windows := windows_of(a.shape, kernel_size, stride, padding, dilation, ceil_mode))",
+        )
+    },
     "ClampBetween": {
         "clamp": Call(
             "compute(a, min, max)",
@@ -234,6 +243,9 @@ def are_sizes(sizes: tuple) -> bool:
 def one_dim(dim: int, n: int) -> tuple | None:
     """Return one of n dimensions, counted from the front, as a tuple; None if it does not exist."""
     return (dim % n,) if -n <= dim < n else None
+
+
+windows_of = lru_cache(1024, typed=True)(partial(sliding, 2, "max_pool2d"))
 
 
 @cache
@@ -274,7 +286,7 @@ def install(cls: Any, plan: Plan, scope: dict) -> None:
     """Put the operation's generated code in front of its public functions."""
     scope |= {"new_axis": new_axis, "swapped": swapped, "is_plain": is_plain, "expanded": expanded}
     scope |= {"known": known, "are_sizes": are_sizes, "axes": axes, "one": one_dim, "count": count, "ALL": ALL}
-    scope |= {"NUMBER": NUMBER, "LARGEST": LARGEST}
+    scope |= {"windows_of": windows_of, "NUMBER": NUMBER, "LARGEST": LARGEST}
     scope |= {"expect_logits": expect_logits, "expect_logarithms": expect_logarithms, "in_range": in_range}
     if cls.__name__ in JOINS:
         install_tracked(cls, plan, scope)
