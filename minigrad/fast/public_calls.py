@@ -112,9 +112,9 @@ CALLS = {
     },
     "Expand": {
         "expand": Call(
-            "expanded(a, sizes)",
-            "result.shape",
-            SIZES,
+            f"ndarray(found[0], a.dtype, a, 0, found[1]) if {ROWS} and {KIND} else strided(a, *found)",
+            "found[0]",
+            f"{SIZES} and (found := repeated(a.shape, a.strides, sizes)) is not None",
             ONE_OR_MANY("size", "sizes"),
         )
     },
@@ -136,7 +136,7 @@ CALLS = {
         "transpose": Call(
             "a.swapaxes(dim0, dim1)", "swapped(a.ndim, dim0, dim1)", "type(dim0) is int and type(dim1) is int"
         ),
-        "mT": Call("a.swapaxes(-1, -2)", "swapped(a.ndim, -1, -2)"),
+        "mT": Call("a.mT", "swapped(a.ndim, -1, -2)"),
     },
     "Index": {
         "__getitem__": Call(
@@ -263,15 +263,9 @@ def swapped(n: int, *dims: int) -> tuple:
     return tuple(order)
 
 
-def expanded(a: np.ndarray, sizes: tuple) -> np.ndarray | None:
-    """Return an array with dimensions of size 1 repeated; None if other sizes do not fit."""
-    found = repeated(a.shape, a.strides, sizes)
-    return None if found is None else strided(a, *found)
-
-
 @lru_cache(4096)
 def repeated(shape: tuple, strides: tuple, sizes: tuple) -> tuple | None:
-    """Return the shape and the strides of an array with these sizes, in which repeated dimensions have a stride of 0."""
+    """Return the shape and the strides of an array with these sizes, in which repeated dimensions have a stride of 0; None if others differ."""
     lead = len(sizes) - len(shape)
     now, steps = list(sizes), [0] * len(sizes)
     for d, (m, stride) in enumerate(zip(shape, strides), lead):
@@ -284,7 +278,7 @@ def repeated(shape: tuple, strides: tuple, sizes: tuple) -> tuple | None:
 
 def install(cls: Any, plan: Plan, scope: dict) -> None:
     """Put the operation's generated code in front of its public functions."""
-    scope |= {"new_axis": new_axis, "swapped": swapped, "is_plain": is_plain, "expanded": expanded}
+    scope |= {"new_axis": new_axis, "swapped": swapped, "is_plain": is_plain, "repeated": repeated, "strided": strided}
     scope |= {"known": known, "are_sizes": are_sizes, "axes": axes, "one": one_dim, "count": count, "ALL": ALL}
     scope |= {"windows_of": windows_of, "NUMBER": NUMBER, "LARGEST": LARGEST}
     scope |= {"expect_logits": expect_logits, "expect_logarithms": expect_logarithms, "in_range": in_range}
