@@ -23,7 +23,8 @@ import numpy as np
 from ..arrays.kinds import KINDS, on_device
 from . import cuda_kernels, threads, unguarded
 from .compiler import loading
-from .fallback import only_definitions
+from .cache import without
+from .fallback import Compiler, only_definitions
 from .formula import compiled
 
 I8 = np.dtype(np.int64)
@@ -286,7 +287,7 @@ def lookup(plan: Plan, settings: list) -> tuple:
     x, names = f"a{plan.x}", ", ".join([f"a{i}" for i in range(len(plan.takes))])
     parts = [f"{x}.shape", f"{x}.dtype", *[f"a{i}" for i in settings]]
     key = ", ".join(parts + [f"a{i}.shape if type(a{i}) is np.ndarray else a{i}" for i in plan.weights])
-    usual = f"type({x}) is np.ndarray and {x}.flags.c_contiguous and not only_definitions()"
+    usual = f"type({x}) is np.ndarray and {x}.flags.c_contiguous and Compiler.failed is None and not without.get()"
     if plan.target is not None:
         usual += f" and a{plan.target}.dtype is I8"
     call = f"call({names}) if {usual} and (call := direct.get(({key}))) is not None else None"
