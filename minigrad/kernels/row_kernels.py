@@ -22,8 +22,8 @@ import numpy as np
 
 from ..arrays.kinds import KINDS, on_device
 from . import cuda_kernels, threads, unguarded
-from .compiler import loading
 from .cache import without
+from .compiler import loading
 from .fallback import Compiler, only_definitions
 from .formula import compiled
 
@@ -291,8 +291,8 @@ def lookup(plan: Plan, settings: list) -> tuple:
     if plan.target is not None:
         usual += f" and a{plan.target}.dtype is I8"
     call = f"call({names}) if {usual} and (call := direct.get(({key}))) is not None else None"
-    quick = eval(f"lambda direct: lambda {names}: {call}", globals())
-    return eval(f"lambda {names}: ({key})", globals()), quick(plan.direct)
+    scope = {"np": np, "I8": I8, "Compiler": Compiler, "without": without, "direct": plan.direct}
+    return eval(f"lambda {names}: ({key})", scope), eval(f"lambda {names}: {call}", scope)
 
 
 def arranged(plan: Plan, args: tuple, layout: Layout) -> tuple:
