@@ -201,7 +201,8 @@ CALLS = {
         "max_pool2d": Call(
             "impl(a, windows)",
             "windows",
-            f"{FLOATS} and return_indices is False "
+            f"{FLOATS} and return_indices is False and type(kernel_size) is int "
+            "and tuple not in (type(stride), type(padding), type(dilation)) "
             "and (windows := windows_of(a.shape, kernel_size, stride, padding, dilation, ceil_mode))",
         )
     },
