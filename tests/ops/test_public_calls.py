@@ -270,3 +270,14 @@ def test_a_recording_names_the_call_from_the_second_on_too(view, name):
         view(x)
     (op,) = rec.to_dict()["ops"]
     assert op["name"] == name
+
+
+@pytest.mark.parametrize("write", (
+    lambda t: t.mul_(2), lambda t: t.add_(1), lambda t: t.__iadd__(1), lambda t: t.__setitem__(0, 1.0), lambda t: t.zero_(),
+    lambda t: t.copy_(minigrad.ones(3)), lambda t: t.clamp_(0, 1), lambda t: list(map(minigrad.Tensor.exp_, [t])),
+    lambda t: minigrad.relu_(t), lambda t: t.masked_fill_(t > 0, 1.0), lambda t: minigrad.nn.init.zeros_(t),
+))  # fmt: skip
+def test_a_write_remembers_the_innermost_of_the_users_lines(write):
+    t = minigrad.ones(3)
+    write(t)
+    assert (t._ver.place.file, t._ver.place.line) == (__file__, write.__code__.co_firstlineno)
