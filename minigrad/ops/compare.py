@@ -22,7 +22,8 @@ from .base.families import Pointwise
 from .base.registry import check_fits, choice, functions, op
 from .copy import fitting
 
-limited = getattr(np._core.umath, "clip", np.clip)  # the ufunc behind np.clip, which takes a microsecond to reach it
+# the ufunc behind np.clip, which takes a microsecond to reach it; it has no public name
+limited = getattr(np._core.umath, "clip", np.clip)  # type: ignore[attr-defined]
 NUMBER = (int, float)
 NUMBERS = (
     "T(3, 4), T(3, 4)",

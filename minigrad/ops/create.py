@@ -58,7 +58,7 @@ def factory(
             if plain is not None and device is None and not kwargs and is_plain_mode():
                 try:
                     if like:
-                        a = plain_like(plain, *args, dtype)
+                        a = plain_like(plain, *args, dtype=dtype)
                     else:
                         a = plain(args if type(args[0]) is int else sizes(args, None, name), chosen(dtype))
                     if a is not None:
