@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
+import numba  # noqa: F401  once it is loaded, kernels run on small arrays, too, in whatever order tests run
 import pytest
 
 CELLS = [

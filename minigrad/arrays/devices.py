@@ -44,6 +44,17 @@ class Size(tuple[int, ...]):
         return Size(found) if isinstance(i, slice) else found
 
 
+class Sizes(dict):
+    """Shapes as Size, by the tuple: to find one takes less time than to make one."""
+
+    def __missing__(self, shape: tuple) -> Size:
+        if len(self) >= 4096:
+            self.clear()
+        found = self[shape] = Size(shape)
+        return found
+
+
+SIZES = Sizes()
 _defaults: ContextVar[tuple] = ContextVar("minigrad.device", default=())  # new tensors are created on the last one
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -29,6 +30,12 @@ def empty(shape: tuple, like: Any, dtype: Any = None) -> Any:
 def one(like: Any) -> Any:
     """Return the number 1 on the device of `like`, of its dtype."""
     return np.ones_like(like, shape=()) if on_device(like) else np.array(1, like.dtype)
+
+
+@lru_cache(256)
+def number(n: float, dtype: np.dtype) -> np.ndarray:
+    """Return a number as an array, to read only: NumPy needs as long for its conversion as for a small operation."""
+    return np.array(n, dtype)
 
 
 def strided(a: Any, shape: tuple, strides: tuple) -> Any:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 
 from ..arrays import dtypes
-from ..arrays.devices import Size, device
+from ..arrays.devices import SIZES, Size, device
 from ..arrays.kinds import Array, place
 from ..events import events, services
 from ..signatures import getter
@@ -55,7 +55,7 @@ class Tensor(Methods):
     _value: Any  # of a Box
     __hash__ = object.__hash__
 
-    shape = getter(Size, lambda t: Size(t._a.shape), "The sizes of all dimensions.")
+    shape = getter(Size, lambda t: SIZES[t._a.shape], "The sizes of all dimensions.")
     dtype = getter(dtypes.dtype, lambda t: dtypes.of_numpy(t._np_dtype), "The type of the elements.")
     ndim = getter(int, attrgetter("_a.ndim"), "The number of dimensions.")
     _sizes = property(attrgetter("_a.shape"))  # the shape as a plain tuple, which is cheaper

@@ -9,7 +9,8 @@ Measured gains decided each choice; the large ones are arrays instead of Tensors
 instead of 0-d arrays there, flat nodes, and numbers kept as tensors.  text_plan.py decides which names an operation's source
 needs, pointwise_text.py and formula_text.py generate it, flat_nodes.py has the flat nodes and the functions that it calls.
 layer_text.py generates the nodes of transforms and gradients that are differentiated again, public_calls.py the public
-functions of views, losses and joins, where most of the time of a call was spent.  writes.py has the writes in place.
+functions of views and losses, where most of the time of a call was spent, joins_and_cuts.py those of several tensors.
+writes.py has the writes in place.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from ..ops.base.nodes import ShapeOf
 from ..ops.base.primitive import as_tensor
 from ..ops.public_functions import named_code
 from ..ops.tensor_methods import OPERAND, not_implemented
-from . import formula_text, layer_text, pointwise_text, public_calls
+from . import formula_text, joins_and_cuts, layer_text, pointwise_text, public_calls
 from .flat_nodes import (
     PLAIN,
     UNREAD,
@@ -102,7 +103,7 @@ def specialise(cls: Any) -> None:
 def by_number(cls: Any) -> Callable:
     """Return an apply for operations with a parameter `*xs`, generated separately for each number of arguments."""
     written: dict = {}
-    public_calls.install_join(cls)
+    joins_and_cuts.install_join(cls)
 
     def apply(*args: Any) -> Any:
         n = len(args)
@@ -123,6 +124,7 @@ def generate_apply(cls: Any, plan: Plan) -> Callable:
     cls.Flat.backward_on_arrays = pull
     layer_text.install(cls, plan, scope)
     public_calls.install(cls, plan, scope)
+    joins_and_cuts.install(cls, plan, scope)
     return fast
 
 

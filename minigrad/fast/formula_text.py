@@ -121,13 +121,10 @@ def write(plan: Plan, scope: dict) -> str:
 
 def by_lines(cls: Any) -> Callable:
     """Return impl of an operation along lines; it begins with the direct call of the kernel, where one is known."""
-    plan, impl = row_kernels.forward_plan(cls), cls.impl
-
-    def first_by_kernel(*args: Any) -> Any:
-        found = plan.quick(*args)
-        return impl(*args) if found is None else found[0] if len(found) == 1 else tuple(found)
-
-    return first_by_kernel
+    args = ", ".join([f"a{i}" for i in range(len(cls.names))])
+    results = "found[0]" if len(cls.gives) == 1 else "tuple(found)"
+    by_kernel = f"lambda {args}: impl({args}) if (found := quick({args})) is None else {results}"
+    return eval(by_kernel, {"impl": cls.impl, "quick": row_kernels.forward_plan(cls).quick})
 
 
 def write_apply(plan: Plan) -> str:

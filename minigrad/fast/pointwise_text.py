@@ -124,7 +124,8 @@ def write(plan: Plan, scope: dict, half: bool = False) -> str:
     if not isinstance(cls.ufunc, np.ufunc):
         plain = select.numpy_function(cls)
         scope |= {"silently": silently(plain), "cast": cast}
-        scope["compute"] = alarmed(plain) if isinstance(plain, FunctionType) else scope["silently"]
+        heard = alarmed(plain) if isinstance(plain, FunctionType) else scope["silently"]
+        scope["compute"] = plain if cls.quiet else heard
     if half:
         scope |= {"numbers": numbers_of_halves, "widened": widened, "cast": alarmed(cast)}
     elif of_integers(cls):

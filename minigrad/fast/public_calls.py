@@ -1,5 +1,5 @@
-"""Public functions of views, reductions, products, losses and joins, for plain tensors: NumPy's call, or `impl`, and one
-tensor, in the function that a user calls.
+"""Public functions of views, reductions, products and losses, for plain tensors: NumPy's call, or `impl`, and one tensor, in
+the function that a user calls.
 
 The function in ops/ is the definition: it takes every call that is not plain or is recorded, and those that fail, to explain
 them.  In front of it goes generated code: NumPy's call, which checks the arguments, then the tensor and its history as in
@@ -10,31 +10,27 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cache, lru_cache
-from itertools import accumulate
+from dataclasses import dataclass
+from functools import cache, lru_cache, partial
 from typing import Any
 
-import numpy as np
-
-from ..arrays.dtypes import F4, F8
-from ..arrays.kinds import KINDS, strided
-from ..core.frames import current
-from ..core.graph import history
-from ..core.tensor import Tensor, wrap
+from ..arrays.dtypes import LARGEST
+from ..arrays.kinds import strided
+from ..core.tensor import Tensor
 from ..kernels.cpu.index_cpu import in_range
 from ..kernels.formula import compiled
+from ..kernels.pointwise_calls import FUSE_FROM
 from ..ops.base import registry
+from ..ops.compare import NUMBER
 from ..ops.dimensions import ALL, axes
 from ..ops.index_parts import is_plain
 from ..ops.nn.cross_entropy import expect_logits
 from ..ops.nn.loss import expect_logarithms
+from ..ops.nn.pool import sliding
 from ..ops.public_functions import begin_with, operation_of, rename_code
 from ..ops.reduce import count
 from . import formula_text
-from .flat_nodes import PLAIN
-from .text_plan import Plan, execute
+from .text_plan import Plan, is_pointwise
 
 CALL = """\
 if type({x}) in PLAIN and type(a := {x}._a) is ndarray and (frame := current()).eager_ok and frame.on_op is None:
@@ -76,9 +72,9 @@ ONE_OR_MANY = "{1} = {0}\nif type({0}[0]) is not int:\n    ({1},) = {0}".format
 ROWS = "a.flags.c_contiguous"
 KIND = "(a.dtype is F4 or a.dtype is F8)"
 FLOATS = f"{KIND} and {ROWS}"
-DIMS = "(dims := ALL[a.ndim] if dim is None else axes(input, dim, '')) is not None"
+DIMS = "(dims := ALL[a.ndim] if dim is None else one(dim, a.ndim) if type(dim) is int else axes(input, dim, '')) is not None"
 OVER = f"{FLOATS} and {formula_text.IS_BOOL} and {DIMS}"
-ALONG = f"dtype is None and type(dim) is int and a.ndim and {FLOATS} and (dims := axes(input, dim, '')) is not None"
+ALONG = f"dtype is None and type(dim) is int and {FLOATS} and (dims := one(dim, a.ndim)) is not None"
 SIZES = "(sizes in known or are_sizes(sizes))"
 ROW = Call("impl(a, dims)", "dims", ALONG)
 TOTAL = Call("impl(a, dims, keepdim)", "dims, keepdim", f"dtype is None and {OVER}")
@@ -109,9 +105,9 @@ CALLS = {
     },
     "Expand": {
         "expand": Call(
-            "expanded(a, sizes)",
-            "result.shape",
-            SIZES,
+            f"ndarray(found[0], a.dtype, a, 0, found[1]) if {ROWS} and {KIND} else strided(a, *found)",
+            "found[0]",
+            f"{SIZES} and (found := repeated(a.shape, a.strides, sizes)) is not None",
             ONE_OR_MANY("size", "sizes"),
         )
     },
@@ -133,7 +129,7 @@ CALLS = {
         "transpose": Call(
             "a.swapaxes(dim0, dim1)", "swapped(a.ndim, dim0, dim1)", "type(dim0) is int and type(dim1) is int"
         ),
-        "mT": Call("a.swapaxes(-1, -2)", "swapped(a.ndim, -1, -2)"),
+        "mT": Call("a.mT", "swapped(a.ndim, -1, -2)"),
     },
     "Index": {
         "__getitem__": Call(
@@ -194,6 +190,30 @@ CALLS = {
             "and b.shape[:d] == a.shape[:d] and b.shape[d + 1 :] == a.shape[d + 1 :] and in_range(b, a.shape[d])",
         )
     },
+    "Cumsum": {
+        "cumsum": Call(
+            "impl(a, d, False)",
+            "d, False",
+            f"dtype is None and {FLOATS} and type(dim) is int and 0 <= (d := dim if dim >= 0 else dim + a.ndim) < a.ndim",
+        )
+    },
+    "MaxPool": {
+        "max_pool2d": Call(
+            "impl(a, windows)",
+            "windows",
+            f"{FLOATS} and return_indices is False and type(kernel_size) is int "
+            "and tuple not in (type(stride), type(padding), type(dilation)) "
+            "and (windows := windows_of(a.shape, kernel_size, stride, padding, dilation, ceil_mode))",
+        )
+    },
+    "ClampBetween": {
+        "clamp": Call(
+            "compute(a, min, max)",
+            "min, max",
+            f"{KIND} and a.size < {FUSE_FROM} and type(min) in NUMBER and type(max) in NUMBER "
+            "and abs(min) <= (most := LARGEST[a.dtype]) and abs(max) <= most",
+        )
+    },
     "Norm": {
         "norm": Call("impl(a, dims, keepdim, 2.0)", "dims, keepdim, 2.0", f"dtype is None and p == 'fro' and {OVER}")
     },
@@ -213,6 +233,15 @@ def are_sizes(sizes: tuple) -> bool:
     return True
 
 
+@lru_cache(256)
+def one_dim(dim: int, n: int) -> tuple | None:
+    """Return one of n dimensions, counted from the front, as a tuple; None if it does not exist."""
+    return (dim % n,) if -n <= dim < n else None
+
+
+windows_of = lru_cache(1024, typed=True)(partial(sliding, 2, "max_pool2d"))
+
+
 @cache
 def new_axis(d: int) -> tuple:
     """Return the index that adds a dimension at position d."""
@@ -228,15 +257,9 @@ def swapped(n: int, *dims: int) -> tuple:
     return tuple(order)
 
 
-def expanded(a: np.ndarray, sizes: tuple) -> np.ndarray | None:
-    """Return an array with dimensions of size 1 repeated; None if other sizes do not fit."""
-    found = repeated(a.shape, a.strides, sizes)
-    return None if found is None else strided(a, *found)
-
-
 @lru_cache(4096)
 def repeated(shape: tuple, strides: tuple, sizes: tuple) -> tuple | None:
-    """Return the shape and the strides of an array with these sizes, in which repeated dimensions have a stride of 0."""
+    """Return the shape and the strides of an array with these sizes, 0 along repeated dimensions; None if they do not fit."""
     lead = len(sizes) - len(shape)
     now, steps = list(sizes), [0] * len(sizes)
     for d, (m, stride) in enumerate(zip(shape, strides), lead):
@@ -249,11 +272,10 @@ def repeated(shape: tuple, strides: tuple, sizes: tuple) -> tuple | None:
 
 def install(cls: Any, plan: Plan, scope: dict) -> None:
     """Put the operation's generated code in front of its public functions."""
-    scope |= {"new_axis": new_axis, "swapped": swapped, "is_plain": is_plain, "expanded": expanded}
-    scope |= {"known": known, "are_sizes": are_sizes, "axes": axes, "count": count, "ALL": ALL}
+    scope |= {"new_axis": new_axis, "swapped": swapped, "is_plain": is_plain, "repeated": repeated, "strided": strided}
+    scope |= {"known": known, "are_sizes": are_sizes, "axes": axes, "one": one_dim, "count": count, "ALL": ALL}
+    scope |= {"windows_of": windows_of, "NUMBER": NUMBER, "LARGEST": LARGEST}
     scope |= {"expect_logits": expect_logits, "expect_logarithms": expect_logarithms, "in_range": in_range}
-    if cls.__name__ in JOINS:
-        install_tracked(cls, plan, scope)
     for name, call in CALLS.get(cls.__name__, {}).items():
         entry = registry.TABLE.get(name)
         lines = text(call, plan, "self" if entry is None else "input")
@@ -266,11 +288,12 @@ def install(cls: Any, plan: Plan, scope: dict) -> None:
 
 def text(call: Call, plan: Plan, x: str) -> str:
     """Return the generated code of a function whose first parameter is x."""
+    lines = f"result = {call.array}"  # a pointwise `compute` raises an error for NumPy's warnings
     return CALL.format(
         x=x,
         given=formula_text.indented(call.given + "\n", 8) if call.given else "",
         plain=call.plain,
-        computed=formula_text.indented(formula_text.quietly(plan.cls, f"result = {call.array}"), 12),
+        computed=formula_text.indented(lines if is_pointwise(plan.cls) else formula_text.quietly(plan.cls, lines), 12),
         names=", ".join(plan.names),
         kept=call.kept,
         kind="ndarray" if len(plan.outs) == 1 else "tuple",
@@ -286,93 +309,6 @@ def new_with_history(plan: Plan) -> str:
         lines = [f"{k} = as_tensor(a{i})" for i, k in enumerate(plan.outs)]
         made = "\n".join([f"{', '.join(f'a{i}' for i in range(len(lines)))} = result", *lines])
     return f"{made}\n{formula_text.with_history(plan)}"
-
-
-# ---------------------------------------------------------------------- joins
-@dataclass
-class Join:
-    """A public function that joins tensors along a dimension."""
-
-    name: str
-    rank: int  # dimensions that the result has more than each tensor
-    array: Callable  # (arrays, dim) -> the result, by NumPy, which raises an error for arrays that do not fit
-    kept: Callable  # (arrays, dim) -> the arguments of the operation before the tensors
-    tracked: dict = field(default_factory=dict)  # JOINED by the number of arguments, once `apply` exists for it
-
-
-def stacked(arrays: list, dim: int) -> np.ndarray:
-    """Stack arrays of one shape along a new dimension."""
-    return np.array(arrays) if not dim else np.concatenate([a[new_axis(dim)] for a in arrays], dim)
-
-
-def ends(arrays: list, dim: int) -> tuple:
-    """Return the dimension, and where each array begins and the last ends along it."""
-    return dim, tuple(accumulate([a.shape[dim] for a in arrays], initial=0))
-
-
-JOINS: dict = {
-    "Cat": Join("cat", 0, np.concatenate, ends),
-    "Stack": Join("stack", 1, stacked, lambda arrays, dim: (dim,)),
-}
-
-# the result of a join, with its history
-JOINED = """\
-def joined(result, frame, {names}):
-    {history}
-    return out
-"""
-
-
-def install_join(cls: Any) -> None:
-    """Let the public function of a join begin with `plainly_joined`."""
-    if cls.__name__ in JOINS:
-        join = JOINS[cls.__name__]
-        lines = "if (joined := join(by, tensors, dim)) is not None:\n    return joined\n"
-        begin_with(registry.TABLE[join.name].function, lines, {"join": plainly_joined, "by": join})
-
-
-def install_tracked(cls: Any, plan: Plan, scope: dict) -> None:
-    """Generate the code that gives the result of a join of this many tensors its history."""
-    source = JOINED.format(names=", ".join(plan.names), history=formula_text.indented(new_with_history(plan), 4))
-    execute(f"history of {cls.name}", source, scope)
-    JOINS[cls.__name__].tracked[len(plan.names)] = scope["joined"]
-    cls.dispatch_source += f"\n\n{source}"
-
-
-def plainly_joined(join: Join, tensors: Any, dim: Any) -> Tensor | None:
-    """Join plain tensors of one dtype; return None for anything else, and what NumPy rejects."""
-    frame = current()
-    if (
-        not frame.eager_ok
-        or frame.on_op is not None
-        or len(KINDS) > 1
-        or type(tensors) not in LISTS
-        or type(dim) is not int
-    ):
-        return None
-    arrays, history_of_any = [], False
-    for t in tensors:
-        if type(t) not in PLAIN:
-            return None
-        arrays.append(t._a)
-        history_of_any = history_of_any or (t._edge if t._view is None else history(t)) is not None
-    if not arrays or len({a.dtype for a in arrays}) > 1:
-        return None
-    try:
-        dim = dim if dim >= 0 else dim + arrays[0].ndim + join.rank
-        result = join.array(arrays, dim)
-        kept = join.kept(arrays, dim) if history_of_any and frame.grad else None
-    except Exception:  # the function explains it
-        return None
-    if not result.flags.c_contiguous:
-        return None
-    if kept is None:
-        return wrap(result)
-    made = join.tracked.get(len(kept) + len(arrays)) if result.dtype is F4 or result.dtype is F8 else None
-    return None if made is None else made(result, frame, *kept, *tensors)
-
-
-LISTS = {list, tuple}
 
 
 def install_method(name: str, call: str, scope: dict) -> None:

@@ -18,9 +18,11 @@ from ..core.tensor import Tensor
 from ..errors import OutsideError
 from ..events import events, unheard
 from ..kernels import pointwise_calls, select
+from ..kernels.fallback import is_ready
 from ..ops.base.families import Pointwise
 from ..ops.copy import Copy
 from ..ops.index_parts import is_plain
+from ..places import user_place
 from .flat_nodes import PLAIN, constant, numbers
 
 
@@ -37,7 +39,7 @@ def write_plain(frame: Frame, fn: Any, x: Tensor, others: tuple) -> bool:
     grad = frame is ON
     if not grad and frame is not OFF or frame.observers or fn.update is not None:
         return False
-    if x._layer is not None or x._ver is INFERENCE or grad and not untracked(x):
+    if x._layer is not None or x._ver is INFERENCE or grad and not (x._edge is x._view is None or untracked(x)):
         return False
     a, previous = x._a, silence()
     try:
@@ -50,7 +52,7 @@ def write_plain(frame: Frame, fn: Any, x: Tensor, others: tuple) -> bool:
         return False
     finally:
         restore(previous)
-    (x._ver or memory(x)).bump(fn.name + "_")
+    (x._ver or memory(x)).bump(fn.name + "_", user_place(4))  # behind write_plain, inplace and the method
     return True
 
 
@@ -94,7 +96,7 @@ def set_part(self: Tensor, index: Any, value: Any) -> bool:
         a[index] = value
     except Exception:  # the definition explains it
         return False
-    (self._ver or memory(self)).bump("copy_")
+    (self._ver or memory(self)).bump("copy_", user_place(3))  # behind set_part and __setitem__
     return True
 
 
@@ -112,10 +114,11 @@ def write_short(fn: Any, a: np.ndarray, others: list) -> bool:
         return True
     if (function := function_for(fn, a.dtype)) is None:
         return False
-    if a.size >= pointwise_calls.FUSE_FROM and pointwise_calls.worth_a_kernel(fn, a.dtype, a.size):
+    large = a.size >= pointwise_calls.FUSE_FROM and is_ready(a.size)
+    if large and pointwise_calls.worth_a_kernel(fn, a.dtype, a.size):
         result = pointwise_calls.forward(fn, (a, *others))
     elif isinstance(function, np.ufunc):
-        function(a, *others, out=a)  # NumPy detects others that share the memory of a
+        function(a, *others, a)  # NumPy detects others that share the memory of a
         return True
     else:
         result = function(a, *others) if type(a) is np.ndarray else select.forward(fn, (a, *others))

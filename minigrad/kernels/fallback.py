@@ -9,6 +9,7 @@ this process.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -25,9 +26,10 @@ DEVICE = HERE + "cuda" + os.sep  # no fallback for kernels on a GPU
 
 
 class Compiler:
-    """State of the compiler: the exception that made it unusable, if any."""
+    """State of the compiler: the exception that made it unusable, if any, and how often it was not loaded."""
 
     failed: Exception | None = None
+    refused = 0  # calls of `is_ready`
 
 
 def numpy_only() -> bool:
@@ -40,9 +42,22 @@ def only_definitions() -> bool:
     return GENERIC or Compiler.failed is not None or without.get()
 
 
+# A program loads Numba, which takes half a second, for this many elements, or once this many calls had fewer.  A first lesson,
+# or the first step of a small network, does not wait for it.
+LOAD_FROM, PATIENCE = 4096, 1000
+
+
+def is_ready(size: int) -> bool:
+    """Return True if a kernel may run on this number of elements: the compiler is loaded, or it is time to load it."""
+    if size >= LOAD_FROM or "numba" in sys.modules:
+        return True
+    Compiler.refused += 1
+    return Compiler.refused > PATIENCE
+
+
 def worth(x: Any, work: int, least: int) -> bool:
     """Return True if this is a float array in main memory with at least `least` work to do on it."""
-    return work >= least and type(x) is np.ndarray and not only_definitions() and x.dtype.kind == "f"
+    return work >= least and is_ready(work) and type(x) is np.ndarray and not only_definitions() and x.dtype.kind == "f"
 
 
 def again(cause: Exception, f: Callable, *args: Any, **kwargs: Any) -> Any:

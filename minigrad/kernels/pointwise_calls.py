@@ -23,7 +23,7 @@ from .cpu import broadcast_cpu
 from .operands import convert, number, plain, scalar
 from .threads import get_num_threads, launch, parts
 
-FUSE_FROM = 512  # elements; below, the array formulas take up to 10 microseconds more, and a first lesson never waits
+FUSE_FROM = 512  # elements; below, the array formulas take up to 10 microseconds more
 GRADIENTS_FROM = 4096  # elements; below, the formulas of gradients take as long as the call of a kernel
 # If NumPy has a function, our kernel replaces it from this many elements on, provided that it is faster on one thread.
 # Against NumPy's vector code (AVX-512), these take 0.1 to 1.4 of its time; the others take 1 to 3 and need several threads.
@@ -87,7 +87,7 @@ def forward(op: Any, args: tuple) -> np.ndarray | None:
     for a in args:
         if type(a) is np.ndarray:
             most *= a.size
-    if most < kernel_threshold(op) or fallback.numpy_only():
+    if most < kernel_threshold(op) or not fallback.is_ready(most) or fallback.numpy_only():
         return None
     kinds = [kind(a) for a in args]
     call = looked_up((op, get_num_threads(), *kinds), prepare, op, args)
@@ -339,6 +339,7 @@ def numpy_is_vectorised() -> bool:
     return any([name in target["current"] for target in targets for name in ("AVX512", "X86_V4")])
 
 
+@kept
 def kernel_threshold(op: Any) -> int:
     """Return the size in elements from which compiled code may beat NumPy's functions."""
     quicker = op.name in QUICKER or is_elementary(op) and not numpy_is_vectorised()

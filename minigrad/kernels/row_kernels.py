@@ -22,8 +22,9 @@ import numpy as np
 
 from ..arrays.kinds import KINDS, on_device
 from . import cuda_kernels, threads, unguarded
+from .cache import without
 from .compiler import loading
-from .fallback import only_definitions
+from .fallback import Compiler, is_ready, only_definitions
 from .formula import compiled
 
 I8 = np.dtype(np.int64)
@@ -167,7 +168,9 @@ def on_device_or_host(plan: Plan, args: tuple, like: Any) -> list | None:
 def run(plan: Plan, args: tuple) -> list | None:
     """Run a kernel on all lines."""
     x = args[plan.x]
-    if type(x) is not np.ndarray or x.size < ROWS_FROM or not x.flags.c_contiguous or only_definitions():
+    if type(x) is not np.ndarray or x.size < ROWS_FROM or not x.flags.c_contiguous:
+        return None
+    if only_definitions() or not is_ready(x.size):
         return None
     dtype = x.dtype
     key = plan.key(*args)
@@ -286,12 +289,12 @@ def lookup(plan: Plan, settings: list) -> tuple:
     x, names = f"a{plan.x}", ", ".join([f"a{i}" for i in range(len(plan.takes))])
     parts = [f"{x}.shape", f"{x}.dtype", *[f"a{i}" for i in settings]]
     key = ", ".join(parts + [f"a{i}.shape if type(a{i}) is np.ndarray else a{i}" for i in plan.weights])
-    usual = f"type({x}) is np.ndarray and {x}.flags.c_contiguous and not only_definitions()"
+    usual = f"type({x}) is np.ndarray and {x}.flags.c_contiguous and Compiler.failed is None and not without.get()"
     if plan.target is not None:
         usual += f" and a{plan.target}.dtype is I8"
     call = f"call({names}) if {usual} and (call := direct.get(({key}))) is not None else None"
-    quick = eval(f"lambda direct: lambda {names}: {call}", globals())
-    return eval(f"lambda {names}: ({key})", globals()), quick(plan.direct)
+    scope = {"np": np, "I8": I8, "Compiler": Compiler, "without": without, "direct": plan.direct}
+    return eval(f"lambda {names}: ({key})", scope), eval(f"lambda {names}: {call}", scope)
 
 
 def arranged(plan: Plan, args: tuple, layout: Layout) -> tuple:

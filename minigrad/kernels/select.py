@@ -13,6 +13,7 @@ from ..arrays import dtypes, halves
 from ..arrays.kinds import on_device
 from . import cuda_kernels, formula, pointwise_calls
 from .cpu import half_casts  # noqa: F401  halves.widened and narrowed use its kernels
+from .fallback import is_ready
 from .operands import cast, convert, plain
 from .pointwise_calls import GRADIENTS_FROM, kernel_threshold, read_by, worth_a_kernel
 
@@ -20,7 +21,7 @@ from .pointwise_calls import GRADIENTS_FROM, kernel_threshold, read_by, worth_a_
 def forward(op: Any, args: tuple) -> np.ndarray:
     """Return op.kernel of arrays and numbers."""
     n, first = len(args) - op.n_settings, args[0]
-    large = type(first) is np.ndarray and first.size >= kernel_threshold(op)
+    large = type(first) is np.ndarray and first.size >= kernel_threshold(op) and is_ready(first.size)
     if type(first) is np.ndarray and first.dtype in unconverted_dtypes(op):
         quicker = large and worth_a_kernel(op, first.dtype, first.size)
         if not quicker and all(

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..arrays.dtypes import FLOATS, default
 from ..arrays.dtypes import check_fits as check_number
-from ..arrays.kinds import require_one_device
+from ..arrays.kinds import number, require_one_device
 from ..core.saved import plain_tensor
 from ..core.tensor import Tensor
 from ..errors import error
@@ -22,6 +22,8 @@ from .base.families import Pointwise
 from .base.registry import check_fits, choice, functions, op
 from .copy import fitting
 
+# the ufunc behind np.clip, which takes a microsecond to reach it; it has no public name
+limited = getattr(np._core.umath, "clip", np.clip)  # type: ignore[attr-defined]
 NUMBER = (int, float)
 NUMBERS = (
     "T(3, 4), T(3, 4)",
@@ -223,6 +225,7 @@ class Where(Pointwise):
     spelling = "leave_out_condition"
     n_conditions = 1
     ufunc = np.where
+    quiet = True
     kernel = lambda condition, x, y: x if condition else y
     operands = ("condition", "input", "other")
     dx = lambda g, condition: where(condition, g, 0.0)
@@ -352,6 +355,7 @@ class Clamp(Pointwise):
 
     number_nodes = {1: "ClampBackward1", 2: "ClampBackward1"}
     accepts = "iuf"
+    ufunc = limited
     kernel = lambda x, lo, hi: minimum(maximum(x, lo), hi)
     dx = lambda g, x, lo, hi: where((x >= lo) & (x <= hi), g, 0.0)
     dlo = lambda g, x, lo, hi: where((lo < hi) & (x < lo), g, 0.0)
@@ -362,7 +366,7 @@ class ClampBetween(Clamp):
     """clamp between two numbers."""
 
     name, node, number_nodes, n_settings = "clamp", "ClampBackward1", {}, 2
-    ufunc = lambda x, lo, hi: x.clip(lo, hi)
+    ufunc = lambda x, lo, hi: limited(x, number(lo, x.dtype), number(hi, x.dtype))
     dlo = dhi = None
 
 

@@ -37,12 +37,14 @@ ADDED = (
 )
 
 
-def factory(*samples: str, out: bool = True, plain: Callable | None = None, **options: Any) -> Callable:
+def factory(
+    *samples: str, out: bool = True, plain: Callable | None = None, like: bool = False, **options: Any
+) -> Callable:
     """Enter a function that creates tensors: it returns a tensor, or an array, which becomes a leaf.
 
     It receives the keywords `layout` and `requires_grad`, and `out`, a tensor to write into, which also decides the dtype.
-    `plain` is NumPy's function of a shape and a dtype for plain calls, which give sizes and nothing but a dtype; it may return
-    None, to leave a call to f.
+    `plain` is NumPy's function of a shape and a dtype for plain calls, which give sizes, or if `like` a tensor, and nothing but
+    a dtype; it may return None, to leave a call to f.
     """
 
     def enter(f: Callable) -> Callable:
@@ -55,7 +57,10 @@ def factory(*samples: str, out: bool = True, plain: Callable | None = None, **op
             target, pin = None, False
             if plain is not None and device is None and not kwargs and is_plain_mode():
                 try:
-                    a = plain(args if type(args[0]) is int else sizes(args, None, name), chosen(dtype))
+                    if like:
+                        a = plain_like(plain, *args, dtype=dtype)
+                    else:
+                        a = plain(args if type(args[0]) is int else sizes(args, None, name), chosen(dtype))
                     if a is not None:
                         t = wrap(a)
                         return t.requires_grad_() if requires_grad else t
@@ -85,6 +90,13 @@ def factory(*samples: str, out: bool = True, plain: Callable | None = None, **op
         return entered
 
     return enter
+
+
+def plain_like(plain: Callable, input: Tensor, dtype: Any) -> np.ndarray | None:
+    """Return plain(shape, dtype) for a row-major tensor in the computer's memory; None for any other."""
+    if type(input) is not Tensor or type(a := input._a) is not np.ndarray or not a.flags.c_contiguous:
+        return None
+    return plain(a.shape, a.dtype if dtype is None else dtypes.numpy_dtype(dtype))
 
 
 def dtype_of(out: Tensor, dtype: Any, who: str) -> Any:
@@ -381,9 +393,6 @@ def filled_like(input: Tensor, value: Any, dtype: Any, device: Any, memory_forma
     if type(input) is Box:
         return new_filled(input, tuple(input.shape), value, dtype, device, who)
     a, kind = input._a, input._np_dtype if dtype is None else dtypes.numpy_dtype(dtype)
-    plainly = device is memory_format is None and type(a) is np.ndarray and a.flags.c_contiguous and is_plain_mode()
-    if plainly and (value is None or type(value) is int and not value):
-        return wrap((np.empty if value is None else np.zeros)(a.shape, kind))
     value = fitting(value, kind, who) if value else value
     if is_meta(a) and device is not None and on_device(device) != META:
         return made(blank(a.shape, value, kind, device, who))
@@ -396,7 +405,7 @@ def filled_like(input: Tensor, value: Any, dtype: Any, device: Any, memory_forma
     return made(array, device=device)
 
 
-def like(name: str, value: Any, meaning: str) -> Any:
+def like(name: str, value: Any, meaning: str, plain: Callable) -> Any:
     """Return the function `name`: a tensor of another's shape and dtype, filled with `value`."""
 
     def make(input: Tensor, *, dtype: Any = None, device: Any = None, memory_format: Any = None) -> Tensor:
@@ -404,12 +413,13 @@ def like(name: str, value: Any, meaning: str) -> Any:
 
     make.__doc__ = f"Return a tensor {meaning}, with the shape, dtype and memory order of `input`; not tracked."
     samples = ("T(2, 3)", "T(3, 2).mT", "T()", "I(3, 4)", "T(2), dtype=torch.int64")
-    return factory(*samples, out=False, differs="" if value is not None else UNSET)(rename_code(make, name))
+    enter = factory(*samples, out=False, plain=plain, like=True, differs="" if value is not None else UNSET)
+    return enter(rename_code(make, name))
 
 
-zeros_like = like("zeros_like", 0, "of zeros")
-ones_like = like("ones_like", 1, "of ones")
-empty_like = like("empty_like", None, "with unset elements")
+zeros_like = like("zeros_like", 0, "of zeros", np.zeros)
+ones_like = like("ones_like", 1, "of ones", ones_in_memory)
+empty_like = like("empty_like", None, "with unset elements", np.empty)
 
 
 @factory("T(2, 3), 1.5", "I(3, 4), 2", "T(2), 3, dtype=torch.int64", out=False)

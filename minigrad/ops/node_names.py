@@ -38,6 +38,8 @@ def ending(f: Callable, node: str | Callable) -> Callable:
     def function(*args: object, **kwargs: object) -> Any:
         begun = next_number()
         result = f(*args, **kwargs)
+        if type(result) is Tensor and result._edge is None:
+            return result
         called = node if type(node) is str else None
         for t in result if isinstance(result, tuple) else (result,):
             edge = t._edge if isinstance(t, Tensor) else None

@@ -18,6 +18,7 @@ from ..arrays.kinds import on_device
 from ..core.tensor import Tensor
 from ..errors import error
 from ..kernels import pointwise_calls
+from ..kernels.cpu.reductions_cpu import REDUCE_FROM
 from ..return_types import Extremes
 from .base.families import NonDifferentiable, Operation, Reduce
 from .base.layouts import row_major
@@ -62,7 +63,7 @@ class MaxOfAll(Whole):
     lowering = "maximum"
     node = "MaxBackward1"
     name = "max"
-    impl = lambda x, dims, keepdim: reduced("maximum", np.maximum, x, dims, keepdim)
+    impl = lambda x, dims, keepdim: element("maximum", np.maximum, np.ndarray.argmax, x, dims, keepdim)
 
 
 class MinOfAll(Whole):
@@ -70,7 +71,14 @@ class MinOfAll(Whole):
 
     node = "MinBackward1"
     name = "min"
-    impl = lambda x, dims, keepdim: reduced("minimum", np.minimum, x, dims, keepdim)
+    impl = lambda x, dims, keepdim: element("minimum", np.minimum, np.ndarray.argmin, x, dims, keepdim)
+
+
+def element(name: str, ufunc: np.ufunc, place: Callable, x: Any, dims: tuple, keepdim: bool) -> np.ndarray:
+    """Return an extreme; of a small array by its place, which NumPy finds in a third of the time."""
+    if type(x) is not np.ndarray or not 0 < x.size < REDUCE_FROM or x.itemsize == 2 or keepdim or len(dims) < x.ndim:
+        return reduced(name, ufunc, x, dims, keepdim)
+    return np.array(x.item(place(x)), x.dtype)
 
 
 class Selection(Operation):

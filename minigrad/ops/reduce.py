@@ -7,12 +7,12 @@ medians in quantiles.py, spread in statistics.py, norms in norms.py, logsumexp i
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from ..arrays import dtypes, memory
+from ..arrays.kinds import number
 from ..core.frames import current
 from ..core.tensor import Tensor
 from ..errors import error
@@ -51,7 +51,7 @@ def count(shape: Any, dims: tuple) -> int:
     """Return the number of elements, in a tensor of this shape, that are reduced to one."""
     if len(dims) == 1:
         return shape[dims[0]]
-    return math.prod([shape[d] for d in dims])
+    return math.prod(shape if len(dims) == len(shape) else [shape[d] for d in dims])
 
 
 def reduced(
@@ -96,12 +96,6 @@ def average(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray:
     return np.divide(total, number(n, total.dtype), out=...) if type(total) is np.ndarray else total / n
 
 
-@lru_cache(256)
-def number(n: int, dtype: np.dtype) -> np.ndarray:
-    """Return a number as an array: NumPy needs as long for its conversion as for a small division."""
-    return np.array(n, dtype)
-
-
 class OverAll(Reduce):
     """A reduction that PyTorch has twice: over all elements, and over the dimensions that a call names."""
 
@@ -117,7 +111,7 @@ class Sum(OverAll):
     keeps_elements = True
     lowering = "total"
     arrays = quiet = kernel_takes_half = True
-    impl = lambda x, dims, keepdim: add_up(x, dims, keepdim)
+    impl = add_up
     dx = lambda: 1
 
 
@@ -127,7 +121,7 @@ class Mean(OverAll):
     keeps_elements = True
     lowering = "average"
     arrays = quiet = True
-    impl = lambda x, dims, keepdim: average(x, dims, keepdim)
+    impl = average
     dx = lambda g, shape, dims: g / max(count(shape, dims), 1)
 
     @classmethod

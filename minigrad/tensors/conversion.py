@@ -19,7 +19,7 @@ from ..core.frames import current
 from ..core.graph import Leaf, history, operation_of
 from ..core.tensor import Tensor, wrap
 from ..errors import error, warn
-from ..events import events, services
+from ..events import events, services, unheard
 from ..kernels import cuda_kernels
 from .printing import text
 
@@ -172,7 +172,7 @@ class Conversions:
 
     def item(self) -> Any:
         """Return the value of a tensor with one element as a Python number.  Raises RuntimeError for more elements."""
-        if (symbol := events.read(self, "item")) is not None:
+        if events.read is not unheard and (symbol := events.read(self, "item")) is not None:
             return symbol
         if self._a.size != 1:
             raise error(
@@ -186,16 +186,17 @@ class Conversions:
 
     def tolist(self) -> Any:
         """Return all values as nested lists of Python numbers."""
-        events.read(self, "tolist")
+        if events.read is not unheard:
+            events.read(self, "tolist")
         return self._a.tolist()
 
     def __bool__(self) -> bool:
-        if self.numel() != 1:
+        if (self._a.size if self._layer is None else self.numel()) != 1:
             raise services.problem("the truth value of several elements is ambiguous", x=self)
         return bool(self.item())
 
     def _number(self, who: str) -> Any:
-        if self._sizes and prod(self._sizes) != 1:
+        if (self._a.size if self._layer is None else prod(self._sizes)) != 1:
             raise error(
                 ValueError,
                 who,
@@ -206,6 +207,8 @@ class Conversions:
         return self.item()
 
     def __float__(self) -> float:
+        if self._edge is self._view is self._layer is None and events.read is unheard and self._a.size == 1:
+            return float(self._a.item())  # one call instead of four: losses are read in loops
         if history(self) is not None:
             services.notice("a tensor that requires grad becomes a number", x=self)
         return float(self._number("float"))

@@ -170,3 +170,21 @@ def test_an_internal_failure_says_so_and_keeps_its_cause(monkeypatch):
     assert "AttributeError: 'NoneType' object has no attribute 'shape'" in str(e)
     assert e.operation == "histc" and "minigrad doctor --fix" in e.remedy
     assert type(e.__cause__) is AttributeError and e.__cause__.__traceback__ is not None
+
+
+# ---------------------------------------------------------------------- loading the compiler
+LOADING = """
+import sys, minigrad
+x, w = minigrad.randn(32, 64, requires_grad=True), minigrad.randn(64, 8, requires_grad=True)
+for _ in range({rounds}):
+    loss = minigrad.nn.functional.cross_entropy((x @ w).tanh().softmax(-1).cumsum(0), minigrad.arange(32) % 8)
+    loss.backward()
+    minigrad.randn({size}).sigmoid()
+print("numba" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize(("rounds", "size", "loaded"), [(1, 2000, False), (1, 5000, True), (2000, 2000, True)])
+def test_the_compiler_is_loaded_for_large_arrays_and_for_many_small_ones(rounds, size, loaded):
+    done = python("-c", LOADING.format(rounds=rounds, size=size), cwd=ROOT, new=True)
+    assert done.stdout.split() == [str(loaded).encode()], done.stderr

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import minigrad
-from minigrad.nn.functional import cross_entropy, layer_norm, linear, nll_loss
+from minigrad.nn.functional import cross_entropy, layer_norm, linear, max_pool2d, nll_loss
 
 ROWS, COLUMNS = minigrad.tensor([3, 0, 5, 1]), minigrad.tensor([[0, 5], [1, 1], [2, 0], [4, 3]])
 
@@ -27,6 +27,9 @@ VIEWS = [
     lambda t: t[:, 1:3],
     lambda t: t[..., 0], lambda t: t[None], lambda t: t[:, None], lambda t: t[2:100], lambda t: t[()], lambda t: t[np.int64(1)],
     lambda t: t[minigrad.tensor(1)], lambda t: t[minigrad.tensor(1):3],
+    lambda t: t.chunk(2)[1], lambda t: t.chunk(4, -1)[2], lambda t: t.chunk(3)[1], lambda t: t[:, 1:].chunk(2, dim=1)[1],
+    lambda t: t.split(3)[1], lambda t: t.split(4, 1)[1], lambda t: t.split([1, 3])[1], lambda t: t.split(100, -2)[0],
+    lambda t: t.unbind()[3], lambda t: t.unbind(1)[2], lambda t: t[0].unbind()[1], lambda t: t.split(split_size=2)[0],
 ]  # fmt: skip
 OTHERS = [
     lambda t: t.sum(), lambda t: t.sum(1), lambda t: t.sum(-2, True), lambda t: t.sum((0, 1)),
@@ -41,6 +44,20 @@ OTHERS = [
     lambda t: t.std(correction=0),
     lambda t: t[:1].repeat(2, 1).var(0), lambda t: t.std(0, unbiased=False), lambda t: t.double().var((0, 1)),
     lambda t: t.max(), lambda t: minigrad.max(t), lambda t: t.max(t.flip(0)), lambda t: t[0, 0].max(), lambda t: t.T.max(),
+    lambda t: t.min(), lambda t: (t + np.nan).max(), lambda t: t[0, 0].min(), lambda t: t.long().max(), lambda t: (t > 3).max(),
+    lambda t: t.half().max(),
+    lambda t: t.clamp(3, 7), lambda t: t.clamp(7, 3), lambda t: t.clamp(-1.5, np.inf), lambda t: t.clamp(2, np.nan),
+    lambda t: t.clamp(min=0.5, max=4.5), lambda t: t.T.clamp(1, 9),
+    lambda t: t.long().clamp(3, 7), lambda t: t.half().clamp(1, 2),
+    lambda t: t.clamp(t[0], t[1]), lambda t: (t + np.nan).clamp(0, 1), lambda t: t.clip(1, 5), lambda t: (t - 5).relu(),
+    lambda t: t.long().clamp(0.5, 7), lambda t: t.clamp(True, 5),
+    lambda t: t.cumsum(0), lambda t: t.cumsum(-1), lambda t: t.T.cumsum(0), lambda t: t.cumsum(axis=1),
+    lambda t: t.cumsum(0, dtype=minigrad.float64), lambda t: t[0, 0].cumsum(0), lambda t: t.repeat(40, 10).cumsum(1),
+    lambda t: max_pool2d(t[None], 2), lambda t: max_pool2d(t[None], 2, return_indices=True)[0],
+    lambda t: max_pool2d(t[None], [2, 3]),
+    lambda t: max_pool2d(t[None], 3, 1, 1), lambda t: max_pool2d(t.T[None], 2),
+    lambda t: max_pool2d(t[None], (2, 1), ceil_mode=True),
+    lambda t: max_pool2d(t.repeat(8, 4)[None], 2), lambda t: max_pool2d(t.repeat(8, 4)[None].contiguous(), 2, stride=(1, 3)),
     lambda t: t @ t.T, lambda t: minigrad.matmul(t, t.T), lambda t: t @ t[0], lambda t: t.half() @ t.half().T,
     lambda t: linear(t, t, t[:, 0]), lambda t: linear(t[0], t, t[:, 0]), lambda t: linear(t.view(2, 2, 6), t, t[:, 0]),
     lambda t: linear(t, t), lambda t: linear(t.half(), t.half(), t[:, 0].half()), lambda t: linear(t, t[:1], t[0, :1]),
@@ -112,6 +129,13 @@ def test_a_view_follows_writes_and_a_view_of_no_grad_stays_out(view):
     lambda t: layer_norm(t, (4,), t[0], t[1]), lambda t: layer_norm(t, (), t[0], t[1]), lambda t: layer_norm(t, (6,), t, t[1]),
     lambda t: t.flatten(1, 0), lambda t: t.flatten(1.0),
     lambda t: t.unsqueeze(0.0), lambda t: t.permute(0, 0), lambda t: t.permute(0), lambda t: t.permute((1, 0), 2),
+    lambda t: t.clamp(), lambda t: t.clamp(0, 1e39), lambda t: t.clamp("a", 1), lambda t: t.clamp(0, 10**400),
+    lambda t: t.cumsum(2), lambda t: t.cumsum(1.0), lambda t: t.cumsum(), lambda t: t[:0].min(),
+    lambda t: t.chunk(0), lambda t: t.chunk(2, 2), lambda t: t.chunk(2.0), lambda t: t.chunk(), lambda t: t.split(0),
+    lambda t: t.split(-1), lambda t: t.split(2, 2), lambda t: t.split("a"), lambda t: t.unbind(2), lambda t: t.unbind(0.5),
+    lambda t: t.sum().unbind(), lambda t: t.sum().chunk(2),
+    lambda t: max_pool2d(t[None], 0), lambda t: max_pool2d(t, 2), lambda t: max_pool2d(t[None], 2.0),
+    lambda t: max_pool2d(t[None], (2.0, 2)), lambda t: max_pool2d(t[None], 2, padding=2), lambda t: max_pool2d(t[None] > 0, 2),
     lambda t: t.permute(0.0, 1), lambda t: t.flatten(3), lambda t: t.flatten(-3), lambda t: t.squeeze(5), lambda t: t[0].mT,
 ))  # fmt: skip
 def test_an_error_is_the_one_of_the_definition(call):
@@ -236,6 +260,8 @@ def test_transforms_see_the_calls():
 @pytest.mark.parametrize("view, name", (
     (lambda x: x.T, "permute"), (lambda x: x.mT, "transpose"), (lambda x: x[0], "getitem"), (lambda x: x.view(-1), "view"),
     (lambda x: minigrad.transpose(x, 0, 1), "transpose"), (lambda x: x.swapaxes(0, 1), "transpose"),
+    (lambda x: x.split(2), "split"), (lambda x: x.chunk(1), "chunk"), (lambda x: x.clamp(0, 1), "clamp"),
+    (lambda x: x.cumsum(0), "cumsum"),
 ))  # fmt: skip
 def test_a_recording_names_the_call_from_the_second_on_too(view, name):
     x = minigrad.eye(2)
@@ -244,3 +270,14 @@ def test_a_recording_names_the_call_from_the_second_on_too(view, name):
         view(x)
     (op,) = rec.to_dict()["ops"]
     assert op["name"] == name
+
+
+@pytest.mark.parametrize("write", (
+    lambda t: t.mul_(2), lambda t: t.add_(1), lambda t: t.__iadd__(1), lambda t: t.__setitem__(0, 1.0), lambda t: t.zero_(),
+    lambda t: t.copy_(minigrad.ones(3)), lambda t: t.clamp_(0, 1), lambda t: list(map(minigrad.Tensor.exp_, [t])),
+    lambda t: minigrad.relu_(t), lambda t: t.masked_fill_(t > 0, 1.0), lambda t: minigrad.nn.init.zeros_(t),
+))  # fmt: skip
+def test_a_write_remembers_the_innermost_of_the_users_lines(write):
+    t = minigrad.ones(3)
+    write(t)
+    assert (t._ver.place.file, t._ver.place.line) == (__file__, write.__code__.co_firstlineno)

@@ -17,7 +17,7 @@ from ..fallback import only_definitions
 from ..threads import launch
 from .reductions_cpu import pairwise
 
-DISTANCES_FROM = 512  # differences; below, a first lesson would wait for the compiler
+DISTANCES_FROM = 512  # differences
 
 SOURCE = (
     '''"""Sums of absolute differences of {real}."""

@@ -20,7 +20,7 @@ from ..cache import by_dtype
 from ..fallback import worth
 from ..threads import launch
 
-PLACES_FROM = 512  # indices or elements; NumPy needs 20 microseconds for them, and a first lesson would wait
+PLACES_FROM = 512  # indices or elements; NumPy needs 20 microseconds for them
 
 COLUMNS_FROM = 65536  # elements; below, NumPy takes columns in less time
 

@@ -8,10 +8,11 @@ ops/nn/pool_operations.py has the definitions, and handles small arrays. None me
 from __future__ import annotations
 
 import math
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
+from ...arrays.dtypes import I8
 from ...arrays.kinds import contiguous, on_device
 from .. import cuda_kernels
 from ..cache import by_dtype
@@ -19,7 +20,7 @@ from ..fallback import worth
 from ..pool_windows import Windows, bounds, runs
 from ..threads import launch
 
-POOL_FROM = 256  # elements; below, a dozen NumPy calls cost less than a first lesson's wait for the compiler
+POOL_FROM = 256  # elements; NumPy makes a dozen calls for them
 ONE_ROW = Windows(1, 1, 1, 0, 1)
 
 SOURCE = '''"""Windows of images of {real}."""
@@ -162,16 +163,17 @@ def largest(x: np.ndarray, windows: tuple[Windows, ...]) -> tuple | None:
     """Return the largest element of each window over the last one or two dimensions, and its place in the flattened input."""
     if on_device(x):
         return cuda_kernels("pool_cuda").largest(x, windows)
-    n, shape = len(windows), results_shape(x, windows)
-    out, place = np.empty(shape, x.dtype), np.empty(shape, np.int64)
+    shape, seen, seen_out, halved = planned(x.shape, windows)
+    out, place = np.empty(shape, x.dtype), np.empty(shape, I8)
     if not out.size:
         return out, place
     if not worth(x, x.size, POOL_FROM):
         return None
-    images = [as_images(a, n) for a in (x, place, out)]
-    if all(w[2:] == (2, 0, 2, 1, 1) and 2 * w.number <= w.size for w in windows):
-        kernels = module(x.dtype)
-        launch(*((kernels.max_pool_pairs, images) if n == 1 else (kernels.max_pool_two, [x.shape[-1], *images])))
+    images = [contiguous(x).reshape(seen), place.reshape(seen_out), out.reshape(seen_out)]
+    if halved and len(windows) == 1:
+        launch(module(x.dtype).max_pool_pairs, images)
+    elif halved:
+        launch(module(x.dtype).max_pool_two, [x.shape[-1], *images])
     else:
         rows, columns = in_two_dims(windows)
         steps = np.uint64(rows.every), np.uint64(columns.every)
@@ -179,11 +181,19 @@ def largest(x: np.ndarray, windows: tuple[Windows, ...]) -> tuple | None:
     return out, place
 
 
+@lru_cache(1024)
+def planned(shape: tuple, windows: tuple[Windows, ...]) -> tuple:
+    """Return the shape of the maxima, of the input and of them as images, and True if pairs of elements become one."""
+    shapes = (shape, results_shape(shape, windows))
+    seen, seen_out = (image_shape(s, len(windows)) for s in shapes)
+    return shapes[1], seen, seen_out, all(w[2:] == (2, 0, 2, 1, 1) and 2 * w.number <= w.size for w in windows)
+
+
 def sums(x: np.ndarray, windows: tuple[Windows, ...]) -> np.ndarray | None:
     """Return the sum of each window over the last one or two dimensions."""
     if on_device(x):
         return cuda_kernels("pool_cuda").sums(x, windows)
-    shape = results_shape(x, windows)
+    shape = results_shape(x.shape, windows)
     if not x.size or 0 in shape:
         return np.zeros(shape, x.dtype)
     work = max(x.size, math.prod(shape))
@@ -211,14 +221,19 @@ def put(g: np.ndarray, place: np.ndarray, shape: tuple, n: int) -> np.ndarray | 
     return dx
 
 
-def results_shape(x: np.ndarray, windows: tuple[Windows, ...]) -> tuple:
+def results_shape(shape: tuple, windows: tuple[Windows, ...]) -> tuple:
     """Return the shape of a result with one element per window."""
-    return (*x.shape[: x.ndim - len(windows)], *[w.number for w in windows])
+    return (*shape[: len(shape) - len(windows)], *[w.number for w in windows])
 
 
 def as_images(a: np.ndarray, n: int) -> np.ndarray:
-    """Return an array as images of its last n dimensions; a single dimension becomes one row."""
-    return contiguous(a).reshape(-1, *(1,) * (2 - n), *a.shape[a.ndim - n :])
+    """Return an array as images of its last n dimensions."""
+    return contiguous(a).reshape(image_shape(a.shape, n))
+
+
+def image_shape(shape: tuple, n: int) -> tuple:
+    """Return the shape of images of the last n dimensions; a single dimension becomes one row."""
+    return (-1, *(1,) * (2 - n), *shape[len(shape) - n :])
 
 
 def in_two_dims(windows: tuple[Windows, ...]) -> tuple[Windows, ...]:

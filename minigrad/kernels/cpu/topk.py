@@ -16,7 +16,7 @@ from ..cache import by_dtype
 from ..fallback import only_definitions
 from ..threads import launch
 
-RANK_FROM = 512  # elements; NumPy sorts them in 30 microseconds, and a first lesson would wait for the compiler
+RANK_FROM = 512  # elements; NumPy sorts them in 30 microseconds
 SHARE = 32  # k may be at most 1/32 of a row; beyond that, partitioning the row first is as fast
 
 HEAD = '''"""The first of {real} in order."""

@@ -77,7 +77,7 @@ module = by_dtype("pool", SOURCE, kernel_modules.load)
 
 def largest(x: DeviceArray, windows: tuple[Windows, ...]) -> tuple:
     """Return the largest element of each window over the last one or two dimensions, and its place in the flattened input."""
-    shape = results_shape(x, windows)
+    shape = results_shape(x.shape, windows)
     out, place = empty(shape, x.dtype), empty(shape, np.dtype(np.int64))
     launch("max_pool", x, windows, out, place)
     return out, place
@@ -85,7 +85,7 @@ def largest(x: DeviceArray, windows: tuple[Windows, ...]) -> tuple:
 
 def sums(x: DeviceArray, windows: tuple[Windows, ...]) -> DeviceArray:
     """Return the sum of each window over the last one or two dimensions."""
-    out = empty(results_shape(x, windows), x.dtype)
+    out = empty(results_shape(x.shape, windows), x.dtype)
     launch("window_sum", x, windows, out)
     return out
 

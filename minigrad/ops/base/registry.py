@@ -139,7 +139,7 @@ def check_fits(name: str, x: object, *numbers: object) -> None:
     """Raise RuntimeError if numbers would change or become infinite in the dtype of the tensor that they are combined with."""
     if isinstance(x, Tensor):
         floats = x._np_dtype in dtypes.FLOATS
-        dtypes.check_fits(name, x._np_dtype, *[n for n in numbers if floats or isinstance(n, int)])
+        dtypes.check_fits(name, x._np_dtype, *(numbers if floats else [n for n in numbers if isinstance(n, int)]))
 
 
 def functions(*classes: type[Pointwise]) -> tuple:

@@ -12,13 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays.dtypes import FLOATS
+from ...arrays.kinds import number
 from ...core.tensor import Tensor
 from ...errors import error
 from ...kernels import select
 from ..base.families import Operation, Pointwise
 from ..base.layouts import row_major
 from ..base.registry import check_fits, choice, functions
-from ..compare import minimum, where
+from ..compare import limited, minimum, where
 from ..dimensions import axis
 from ..elementary import erf, exp, expm1, log1p, sigmoid, tanh
 from ..join import cat
@@ -44,9 +46,9 @@ class Activation(Pointwise):
 
 
 @cache
-def zero(dtype: np.dtype) -> np.ndarray:
-    """Return 0 in a dtype: the conversion of Python's 0 takes as long as a small relu."""
-    return np.zeros((), dtype)
+def from_zero(dtype: np.dtype) -> tuple:
+    """Return 0 and the largest number of a dtype: the conversion of Python's 0 takes as long as a small relu."""
+    return number(0, dtype), number(math.inf if dtype in FLOATS else np.iinfo(dtype).max, dtype)
 
 
 class Relu(Pointwise):
@@ -54,7 +56,7 @@ class Relu(Pointwise):
 
     depends_on_operand = True
     accepts, takes_inplace, advice = "iuf", True, "Boolean inputs not supported for relu"
-    ufunc = lambda x: np.maximum(x, zero(x.dtype))
+    ufunc = lambda x: limited(x, *from_zero(x.dtype))
     kernel = lambda x: where(x <= 0, 0.0, x)
     dx = lambda g, out: where(out <= 0, 0.0, g)
     samples = (*SHAPES, "I(3, 9) - 4")

@@ -26,6 +26,7 @@ class Embed(Linear):
     call = "embedding(indices, weight)"
     node = "Embedding"
     integers = ("indices",)
+    quiet = True
 
     @staticmethod
     def impl(weight: np.ndarray, indices: np.ndarray, padding: int | None, even: bool) -> np.ndarray:
@@ -124,7 +125,7 @@ def embedding(
             f"'weight' must be 2-D, got shape {tuple(weight.shape)}",
             "pass a weight of shape (num_embeddings, embedding_dim)",
         )
-    padding = padding_row("embedding", padding_idx, weight.shape[0])
+    padding = padding_row("embedding", padding_idx, weight._sizes[0])
     if max_norm is not None:
         shorten(weight, input, max_norm, norm_type)
     return Embed.apply(weight, input, padding, bool(scale_grad_by_freq))

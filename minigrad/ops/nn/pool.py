@@ -146,7 +146,9 @@ def max_pool(
     n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil: bool, return_indices: bool
 ) -> Any:
     """Return the maximum of each window over the last n dimensions."""
-    windows = sliding(n, f"max_pool{n}d", input, kernel_size, stride, padding, dilation, ceil)
+    who = f"max_pool{n}d"
+    expect_numbers(who, input)
+    windows = sliding(n, who, input._sizes, kernel_size, stride, padding, dilation, ceil)
     out = MaxPool.apply(input, windows)
     return out if return_indices else out[0]
 
@@ -156,7 +158,8 @@ def avg_pool(
 ) -> Tensor:
     """Return the mean of each window over the last n dimensions, with the padding counted or not."""
     who = f"avg_pool{n}d"
-    windows = sliding(n, who, input, kernel_size, stride, padding, 1, ceil)
+    expect_numbers(who, input)
+    windows = sliding(n, who, input._sizes, kernel_size, stride, padding, 1, ceil)
     if divisor == 0:
         raise error(RuntimeError, who, "divisor must be not zero", "leave divisor_override out")
     if input.is_floating_point():
@@ -166,13 +169,12 @@ def avg_pool(
 
 
 def sliding(
-    n: int, who: str, input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil: bool
+    n: int, who: str, shape: tuple, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil: bool
 ) -> Sliding:
-    """Return the windows that slide over the input.  Raises RuntimeError for settings that do not fit it."""
-    expect_numbers(who, input)
+    """Return the windows over an input of a shape.  Raises RuntimeError for settings that do not fit it."""
     kernel, pad = per_dim(kernel_size, n, who, "kernel_size"), per_dim(padding, n, who, "padding")
     step = kernel if stride is None or stride == () or stride == [] else per_dim(stride, n, who, "stride")
-    return planned(n, who, input._sizes, kernel, step, pad, per_dim(dilation, n, who, "dilation"), ceil)
+    return planned(n, who, shape, kernel, step, pad, per_dim(dilation, n, who, "dilation"), ceil)
 
 
 @lru_cache(1024)
