@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from contextvars import ContextVar
+from threading import Lock
 from typing import Any
 
 from ..core.frames import OFF, Frame, current, use
@@ -22,7 +23,7 @@ capturing: ContextVar[Any] = ContextVar("minigrad.capture", default=None)  # the
 @contextmanager
 def tracing(trace: CaptureTrace, grad: bool):
     """Run the block under a capture."""
-    events.add(CAPTURES)
+    CAPTURES.count(1)
     around, alone = capturing.get(), without.get()
     try:
         capturing.set(trace)
@@ -39,6 +40,7 @@ def tracing(trace: CaptureTrace, grad: bool):
         finally:
             del refused  # as in raise_instead
     finally:
+        CAPTURES.count(-1)
         trace.guards.restore()
         capturing.set(around)
         without.set(alone)
@@ -56,7 +58,16 @@ def traced(t: Tensor | None) -> CaptureTrace | None:
 
 
 class Captures(Observer):
-    """Follows what code that is captured does to tensors, apart from operations; it acts only while a capture runs."""
+    """Follows what code that is captured does to tensors, apart from operations; it listens only while a capture runs."""
+
+    def __init__(self) -> None:
+        self.running, self.lock = 0, Lock()  # the captures in all threads
+
+    def count(self, change: int) -> None:
+        """Note that a capture begins or ends."""
+        with self.lock:
+            self.running += change
+            (events.add if self.running else events.remove)(self)
 
     def tracked(self, t: Tensor, before: Leaf | None) -> None:
         """Record that a tensor starts or stops requiring gradients."""

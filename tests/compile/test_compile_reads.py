@@ -3,6 +3,7 @@
 import collections
 import functools
 import io
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import minigrad as torch
 from minigrad import compile
 from minigrad.errors import MinigradWarning
+from minigrad.events import events, unheard
 
 from .both import X
 from .interpreted import interpreted
@@ -340,3 +342,12 @@ def test_memory_that_replaces_the_memory_of_the_last_call_is_compared(interprete
         w.data = data
         assert torch.equal(c(x), x * w.sum(0))
     assert len(c.versions) == 3
+
+
+@pytest.mark.parametrize("last", ["x.sum()", "torch.compile(torch.exp)(x).sum()", "print(x.missing)"])
+def test_reads_are_as_quick_after_a_capture_as_before(last):
+    scope = {"torch": torch}
+    exec(f"def f(x): return {last}", scope)
+    with suppress(AttributeError):
+        compile(scope["f"])(torch.ones(3))
+    assert events.read is unheard  # a read asks no observer
