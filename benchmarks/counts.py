@@ -143,7 +143,7 @@ def loops():
 
 def arrays():
     """Count the arrays that compiled programs allocate."""
-    return {name: len(re.findall(r"np\.(?:empty|zeros|full|dot)\(", text)) for name, text in texts()}
+    return {name: len(re.findall(r"\b(?:empty|zeros|full|dot)\(", text)) for name, text in texts()}
 
 
 def texts():
