@@ -96,7 +96,9 @@ class Links:
         if given != given:  # 0 * inf is NaN, so all elements matter
             return found if any(np.isnan(product(slope, self.number[s])).any() for s, slope in found) else None
         scale = sum(dot(np.abs(slope), np.abs(self.number[s])) for s, slope in found) + abs(given)
-        return found if arrives == given or abs(arrives - given) <= 1e-3 * scale else None
+        eps = np.finfo(self.rec.values[link.value].dtype or "f8").eps
+        noise = eps * sum(np.abs(self.number[s]).max(initial=0.0) for s, _ in link.sources)  # in place of an exact 0
+        return found if arrives == given or abs(arrives - given) <= 1e-3 * scale + noise else None
 
 
 def dot(direction: np.ndarray, numbers: np.ndarray) -> float:

@@ -27,7 +27,7 @@ def found(text):
         ("import torch.multiprocessing as mp\nmp.spawn(f)", 2, "torch.multiprocessing.spawn"),
         ("from torch.library import Library; Library()", 1, "torch.library.Library"),
         ("import torch\ny = x.apply_(f)", 2, "Tensor.apply_"),
-        ("import torch\nx = torch.range(1, 2)", 2, "torch.range"),
+        ("import torch\nx = y.is_set_to(z)", 2, "Tensor.is_set_to"),
         ("import torch; y = x.to_sparse()", 1, "Tensor.to_sparse"),
         ("import torch\ntorch.nn.Linaer(1, 2)", 2, "torch.nn.Linaer"),
         ("from torch import nn\nnn.Conv2d(1000000000, 64,\n  3, groups=3)", 2, "torch.nn.Conv2d"),

@@ -189,21 +189,21 @@ def test_what_a_program_needs_is_listed_with_its_modules_and_lines(folder):
 
 def test_each_sentence_stands_once_with_all_names_that_it_is_about(folder):
     (folder / "parts.py").write_text("import torch\n\ndef double(x):\n    return torch.real(x)\n")
-    (folder / "train.py").write_text("import torch, parts\ntorch.fft.fft(x)\ntorch.range(1, 2)\ntorch.fft.fft(y)\n")
+    (folder / "train.py").write_text("import torch, parts\ntorch.fft.fft(x)\ntorch.Future(1, 2)\ntorch.fft.fft(y)\n")
     lines = minigrad(folder, "port", "train.py").stdout.decode().splitlines()
     assert lines[0] == "train.py:2: torch.fft.fft (and line 4)" and lines[1] == "parts.py:4: torch.real"
     assert lines[2].strip() == "minigrad has no complex numbers and Fourier transforms" and lines[3].startswith(
         "    Instead: "
     )
-    assert lines[4] == "train.py:3: torch.range" and len(lines) == 7
+    assert lines[4] == "train.py:3: torch.Future" and len(lines) == 7
 
 
 def test_the_modules_of_a_programs_own_package_are_read_also_by_relative_imports(folder):
     package(folder, "net", __init__="from .parts import half\n", parts="from . import deep\nimport torch\n",
-            deep="import torch\ntorch.range(1, 2)\n")  # fmt: skip
+            deep="import torch\ntorch.Future(1, 2)\n")  # fmt: skip
     (folder / "site" / "train.py").write_text("from net import half\n")
     text = minigrad(folder / "site", "port", "train.py").stdout.decode()
-    assert text.startswith(f"{Path('net', 'deep.py')}:2: torch.range\n")
+    assert text.startswith(f"{Path('net', 'deep.py')}:2: torch.Future\n")
 
 
 def package(folder, name, **files):
@@ -214,13 +214,13 @@ def package(folder, name, **files):
 
 
 def test_of_an_installed_package_only_what_runs_on_import_is_listed(folder):
-    package(folder, "spikes", __init__="from .core import fire\n", core="import torch\nS = torch.range(1, 2)\n"
-            "def fire(x):\n    return torch.fft.fft(x)\nif __name__ == '__main__':\n    torch.range(2, 3)\n")  # fmt: skip
+    package(folder, "spikes", __init__="from .core import fire\n", core="import torch\nS = torch.Future(1, 2)\n"
+            "def fire(x):\n    return torch.fft.fft(x)\nif __name__ == '__main__':\n    torch.Future(2, 3)\n")  # fmt: skip
     package(folder, "plain", __init__="import math\n")
     (folder / "train.py").write_text("import torch, plain, spikes\n")
     done = minigrad(folder, "port", "train.py", PYTHONPATH=f"{folder / 'site'}{os.pathsep}{ROOT}")
     text = done.stdout.decode()
-    assert done.returncode == 1 and text.startswith(f"{folder / 'site' / 'spikes' / 'core.py'}:2: torch.range\n")
+    assert done.returncode == 1 and text.startswith(f"{folder / 'site' / 'spikes' / 'core.py'}:2: torch.Future\n")
     assert "fft" not in text and "line 6" not in text
     assert text.endswith("Of these packages, only what runs on import was read: spikes\n")
 
