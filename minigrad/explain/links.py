@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..arrays import dtypes
 from ..record.build import consumed, ends
 from ..record.recorder import Record
 from ..record.values import OpEntry
@@ -96,7 +97,7 @@ class Links:
         if given != given:  # 0 * inf is NaN, so all elements matter
             return found if any(np.isnan(product(slope, self.number[s])).any() for s, slope in found) else None
         scale = sum(dot(np.abs(slope), np.abs(self.number[s])) for s, slope in found) + abs(given)
-        eps = np.finfo(self.rec.values[link.value].dtype or "f8").eps
+        eps = dtypes.finfo(np.dtype(self.rec.values[link.value].dtype or "f8")).eps
         noise = eps * sum(np.abs(self.number[s]).max(initial=0.0) for s, _ in link.sources)  # in place of an exact 0
         return found if arrives == given or abs(arrives - given) <= 1e-3 * scale + noise else None
 
