@@ -24,7 +24,8 @@ def jax_prepared(jax, loss, data):
     return in_jax.step(jax, loss, in_jax.momentum, *data)
 
 
-@case(n=4096, quick=2, breaks=True, tolerance=1e-3)  # two examples are learned at once, and the loss loses digits near 0
+# two examples are learned at once, and a loss near 0 has few digits
+@case(n=4096, quick=2, breaks=True, tolerance=1e-3)
 def mlp(lib, compiled, n):
     """five layers of 1,024 numbers, batch {n}"""
     nn = lib.nn
