@@ -257,7 +257,8 @@ def range(start: Any, end: Any, step: Any = 1, *, dtype: Any = None, device: Any
     start, end, step = [number(x, "range") for x in (start, end, step)]
     check_finite("range", start, end, step)
     check_direction("range", start, end, step)
-    return steps_from(start, step, math.floor((end - start) / step) + 1, dtypes.numpy_dtype(dtype or dtypes.default()))
+    target = dtypes.default() if dtype is None else dtypes.numpy_dtype(dtype)
+    return steps_from(start, step, math.floor((end - start) / step) + 1, target)
 
 
 def check_finite(who: str, start: Any, end: Any, step: Any) -> None:
