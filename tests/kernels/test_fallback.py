@@ -179,6 +179,7 @@ x, w = minigrad.randn(32, 64, requires_grad=True), minigrad.randn(64, 8, require
 for _ in range({rounds}):
     loss = minigrad.nn.functional.cross_entropy((x @ w).tanh().softmax(-1).cumsum(0), minigrad.arange(32) % 8)
     loss.backward()
+    minigrad.cdist(x.detach()[:4], x.detach()[:8]), minigrad.randn(20, 100).topk(2)
     minigrad.randn({size}).sigmoid()
 print("numba" in sys.modules)
 """

@@ -13,7 +13,7 @@ import numpy as np
 from ...arrays.kinds import on_device
 from .. import cuda_kernels
 from ..cache import by_dtype
-from ..fallback import only_definitions
+from ..fallback import worth
 from ..threads import launch
 from .reductions_cpu import pairwise
 
@@ -63,7 +63,7 @@ module = by_dtype("distances", SOURCE)
 
 def worth_a_kernel(x: np.ndarray, y: np.ndarray) -> bool:
     """Return True if the differences of x and y are worth a kernel."""
-    return x.size * y.shape[-2] >= DISTANCES_FROM and x.dtype == y.dtype and not only_definitions()
+    return worth(x, x.size * y.shape[-2], DISTANCES_FROM) and x.dtype == y.dtype
 
 
 def distances(x: np.ndarray, y: np.ndarray) -> np.ndarray | None:

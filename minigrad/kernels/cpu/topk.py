@@ -13,7 +13,7 @@ import numpy as np
 from ...arrays.kinds import on_device
 from .. import cuda_kernels
 from ..cache import by_dtype
-from ..fallback import only_definitions
+from ..fallback import is_ready, only_definitions
 from ..threads import launch
 
 RANK_FROM = 512  # elements; NumPy sorts them in 30 microseconds
@@ -100,7 +100,9 @@ def top(x: np.ndarray, k: int, dim: int, largest: bool) -> np.ndarray | None:
     if on_device(x):
         return cuda_kernels("sorting").top(x, k, dim, largest)
     n = x.shape[dim]
-    if x.size < RANK_FROM or only_definitions() or x.dtype.kind not in "fiu" or not 0 < k <= n // SHARE:
+    if x.size < RANK_FROM or x.dtype.kind not in "fiu" or not 0 < k <= n // SHARE:
+        return None
+    if only_definitions() or not is_ready(x.size):
         return None
     outer, inner = math.prod(x.shape[:dim]), math.prod(x.shape[dim + 1 :])
     places, kernels = np.empty((*x.shape[:dim], k, *x.shape[dim + 1 :]), np.int64), module(x.dtype)
