@@ -110,7 +110,7 @@ def on_two_devices(who: str, arrays: dict[str, Any]) -> Any:
     first: dict = {}
     for name, a in arrays.items():
         if a.ndim or is_meta(a):
-            first.setdefault(place(a), f"{name} of shape {a.shape} on {place(a)}")
+            first.setdefault(place(a), name)
     if len(first) < 2:
         return None
     other = next((name for name, a in arrays.items() if a.ndim and not on_device(a)), None)
@@ -118,5 +118,6 @@ def on_two_devices(who: str, arrays: dict[str, Any]) -> Any:
     if META in first:  # nothing can be copied from meta
         other = next(name for name, a in arrays.items() if a.ndim and not is_meta(a))
         fix = f"create both on one device, or compute only the shape: {other}.to('meta')"
-    what = f"expected all tensors to be on the same device, but found {' and '.join(first.values())}"
+    found = [f"{name} of shape {arrays[name].shape} on {where}" for where, name in first.items()]
+    what = f"expected all tensors to be on the same device, but found {' and '.join(found)}"
     return error(RuntimeError, who, what, fix)

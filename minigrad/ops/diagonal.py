@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -65,8 +66,17 @@ class Triu(Linear):
 
 def triangle(x: np.ndarray, diagonal: int, upper: bool) -> np.ndarray:
     """Return the upper or the lower triangles of matrices."""
+    if type(x) is np.ndarray and x.size < flip_pad.MOVES_FROM:
+        lower, zero = below(*x.shape[-2:], diagonal - upper), x.dtype.type(0)
+        return np.where(lower, zero, x) if upper else np.where(lower, x, zero)
     moved = flip_pad.triangle(x, diagonal, upper)
     return (np.triu if upper else np.tril)(x, diagonal) if moved is None else moved
+
+
+@lru_cache(64)
+def below(n: int, m: int, diagonal: int) -> np.ndarray:
+    """Return True on and below a diagonal of a matrix (n, m)."""
+    return np.tri(n, m, diagonal, bool)
 
 
 def diagonal_of(x: np.ndarray, offset: int, i: int, j: int) -> np.ndarray:

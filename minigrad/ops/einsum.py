@@ -193,6 +193,10 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
 # ---------------------------------------------------------------------- the contraction
 def contraction(who: str, operands: Any, terms: list, target: tuple) -> Tensor:
     """Multiply operands whose dimensions have these labels, and sum over all labels missing in target."""
+    if len(operands) == 2 and is_product(*terms, target, *[x._sizes for x in operands]):
+        x, y = operands
+        if x._np_dtype is y._np_dtype and x._np_dtype in FLOATS:
+            return Einsum.apply(x, y, *terms, target)
     sizes: dict = {}
     for k, (x, term) in enumerate(zip(operands, terms)):
         for n, label in zip(x.shape, term):
@@ -224,23 +228,24 @@ def contraction(who: str, operands: Any, terms: list, target: tuple) -> Tensor:
 
 @lru_cache(REMEMBERED)
 def as_product(equation: str, x: tuple, y: tuple) -> tuple | None:
-    """Return the labels of two operands of these shapes and of the result if one product computes it directly; else None.
-
-    Each label must occur once in an operand, with one size, and in two of the three.
-    """
+    """Return the labels of two operands of these shapes and of the result if one product computes it directly; else None."""
     try:
         terms, target, operands = parsed(equation, [np.broadcast_to(0.0, shape) for shape in (x, y)])
         (of_x, of_y), of_out = labelled(terms, target, operands)
     except MinigradError:  # `einsum` raises the error
         return None
-    sizes = {*zip(of_x, x), *zip(of_y, y)}
-    labels = [*of_x, *of_y, *of_out]
+    return (of_x, of_y, of_out) if is_product(of_x, of_y, of_out, x, y) else None
+
+
+@lru_cache(REMEMBERED)
+def is_product(of_x: tuple, of_y: tuple, of_out: tuple, x: tuple, y: tuple) -> bool:
+    """Return True if one product of operands with these labels and shapes computes their contraction.
+
+    Each label must occur once in an operand, with one size, and in two of the three.
+    """
+    sizes, labels = {*zip(of_x, x), *zip(of_y, y)}, [*of_x, *of_y, *of_out]
     once = len({*of_x}) == len(of_x) and len({*of_y}) == len(of_y)
-    return (
-        (of_x, of_y, of_out)
-        if once and len(sizes) == len({*labels}) == sum(labels.count(n) > 1 for n in {*labels})
-        else None
-    )
+    return once and len(sizes) == len({*labels}) == sum(labels.count(n) > 1 for n in {*labels})
 
 
 def result_labels(parts: list, target: tuple, but: int | None = None) -> set:

@@ -53,6 +53,7 @@ class Scatter(Write):
     """x with out[index[i, j], j] = src[i, j], here along dimension 0."""
 
     call = "x.{name}(dim, index, src)"
+    integers = ("index",)
     value, number_nodes = 3, {3: "ScatterBackward1"}
 
     @staticmethod
@@ -72,6 +73,7 @@ class ScatterAdd(Write):
 
     lowering = "scatter"
     call = "x.{name}(dim, index, src)"
+    integers = ("index",)
     value = 3
 
     @staticmethod
@@ -184,7 +186,7 @@ def checked_operands(who: str, x: Tensor, dim: int, index: Tensor, *src: Any) ->
     """Return (x, dim from the front, index, and src cut to index's shape), checked, with 0-d tensors as shape (1,)."""
     d, own, sizes = axis(dim, x.ndim, who), x._sizes, index._sizes
     if (
-        not src
+        all([not isinstance(s, Tensor) or s._sizes == sizes and s._np_dtype == x._np_dtype for s in src])
         and len(sizes) == len(own)
         and sizes[:d] == own[:d]
         and sizes[d + 1 :] == own[d + 1 :]
@@ -193,7 +195,7 @@ def checked_operands(who: str, x: Tensor, dim: int, index: Tensor, *src: Any) ->
         and own
     ):
         check_range(who, index, own[d], d, RuntimeError)
-        return x, d, index
+        return x, d, index, *src
     if index.numel():
         check_index(who, index, RuntimeError)
     elif index._np_dtype is not I8:  # any dtype will do for an empty index

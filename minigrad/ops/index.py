@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.dtypes import FLOATS, I8, int64
+from ..arrays.dtypes import BOOL, FLOATS, I8, check_fits, int64
 from ..arrays.kinds import on_device, zeros
 from ..arrays.shapes import broadcast_shape, broadcastable, sketch
 from ..core.backward import step_on_arrays, sum_to
@@ -274,6 +274,7 @@ class MaskedFill(Write):
 
     lowering = "choose"
     call = "x.masked_fill(mask, value)"
+    integers = ("mask",)
     node, number_nodes = "MaskedFillBackward1", {2: "MaskedFillBackward0"}
     value = 2
 
@@ -281,8 +282,9 @@ class MaskedFill(Write):
     def impl(cls, x: np.ndarray, mask: np.ndarray, value: Any) -> np.ndarray:  # type: ignore[override]
         """Compute in one pass over a large array, where a copy and a write would be two."""
         plain = type(x) is np.ndarray and x.dtype.kind == "f" and x.flags.c_contiguous
-        if plain and mask.dtype.kind == "b" and not np.ndim(value):
-            found = pointwise_calls.forward(Where, (mask, float(written(value, x)), x))
+        if plain and mask.dtype.kind == "b" and (type(value) is float or not np.ndim(value)):
+            check_fits("copy", x.dtype, value)
+            found = pointwise_calls.forward(Where, (mask, float(value), x))
             if found is not None:
                 return found
         return super().impl(x, mask, value)
@@ -342,8 +344,11 @@ def getitem(self: Tensor, index: Any) -> Tensor:
 
     Raises IndexError for indices out of range or too many, ValueError for slices with negative steps.
     """
-    if isinstance(index, Tensor) and index._np_dtype is I8 and index._sizes and self._sizes:
-        return Take.apply(self, (0,), index)
+    if isinstance(index, Tensor) and index._sizes and self._sizes:
+        if index._np_dtype is I8:
+            return Take.apply(self, (0,), index)
+        if index._np_dtype is BOOL and index._sizes == self._sizes:
+            return Take.apply(self, tuple(range(len(index._sizes))), *where_true(index))
     basic, advanced = parse(self, index)
     if not advanced:
         return Index.apply(self, basic)
@@ -465,7 +470,8 @@ def places(advanced: list) -> tuple:
         columns = where_true(i) if is_mask(i) else (i,)
         dims += range(d, d + len(columns))
         indices += columns
-    check_meeting("index", indices)
+    if len(advanced) > 1:
+        check_meeting("index", indices)
     return tuple(dims), tuple(indices)
 
 

@@ -51,8 +51,8 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     tensor([0., 2., 0.])
     """
     check_fill("masked_fill", mask, value)
-    size = broadcast_shapes(input.shape, mask.shape)
-    return MaskedFill.apply(input if tuple(input.shape) == size else input.expand(size), mask, value)
+    size = input._sizes if input._sizes == mask._sizes else broadcast_shapes(input._sizes, mask._sizes)
+    return MaskedFill.apply(input if input._sizes == size else input.expand(size), mask, value)
 
 
 def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
@@ -109,8 +109,9 @@ def put_operands(x: Tensor, mask: Tensor, source: Tensor) -> tuple:
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """Return the elements where `mask` holds, in one dimension; input and mask are broadcast."""
     check_mask("masked_select", mask)
-    size = broadcast_shapes(input.shape, mask.shape) or (1,)
-    return Take.apply(input.expand(size), tuple(range(len(size))), *where_true(mask.expand(size)))
+    size = (input._sizes if input._sizes == mask._sizes else broadcast_shapes(input._sizes, mask._sizes)) or (1,)
+    x, mask = [t if t._sizes == size else t.expand(size) for t in (input, mask)]
+    return Take.apply(x, tuple(range(len(size))), *where_true(mask))
 
 
 @op(

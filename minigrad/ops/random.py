@@ -7,6 +7,7 @@ with tensor arguments is then an ordinary function of these and the noise.  Gene
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -100,14 +101,14 @@ def integers(
             f"expects low to be less than high, but got low={low} >= high={high}",
             f"write low={high}, high={low}" if low > high else f"write high={high + 1}",
         )
-    if dtype.kind in "iu" and not (np.iinfo(dtype).min <= low and high - 1 <= np.iinfo(dtype).max):
+    if dtype.kind in "iu" and not (least(dtype) <= low and high - 1 <= largest(dtype)):
         raise error(
             RuntimeError,
             who,
             f"the limits {low} and {high} - 1 are out of bounds for {dtype}",
             "choose dtype=minigrad.int64, or limits that fit",
         )
-    sample = lambda rng, size: as_array(rng.integers(low, high, size)).astype(dtype)
+    sample = lambda rng, size: as_array(rng.integers(low, high, size)).astype(dtype, copy=False)
     return draw(who, shape, generator, sample, device)
 
 
@@ -517,6 +518,13 @@ def random_(self: Tensor, low: int = 0, high: int | None = None, *, generator: G
     return inplace(Copy, self, integers(low, high, self.shape, self._np_dtype, generator, "random_", self.device))
 
 
+@cache
+def least(dtype: np.dtype) -> int:
+    """Return the smallest number that an integer dtype represents."""
+    return int(np.iinfo(dtype).min)
+
+
+@cache
 def largest(dtype: np.dtype) -> int:
     """Return the largest integer up to which a dtype represents all integers."""
     if dtype in dtypes.FLOATS:

@@ -294,8 +294,7 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     if dim is None:
         out = tuple(range(input.ndim))
     else:
-        dims = dim if isinstance(dim, (tuple, list)) else (dim,)
-        out = axes(input, dims, "squeeze") if len(dims) else ()
+        out = () if isinstance(dim, (tuple, list)) and not len(dim) else axes(input, dim, "squeeze")
     size = tuple([n for d, n in enumerate(input._sizes) if n != 1 or d not in out])
     return (Squeeze if dim is None else SqueezeDims).apply(input, size)
 

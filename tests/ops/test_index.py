@@ -320,7 +320,9 @@ def test_adding_at_a_list_of_indices_counts_a_repeated_index_once():
     assert grad(y.sum(), x)[0].tolist() == [1.0, 1.0, 1.0]
 
 
-@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0, 2), (1,), (5,), (1, 1), (3, 4), (4, 1, 3), (2, 1, 3, 4)])
+@pytest.mark.parametrize(
+    "shape", [(0,), (0, 3), (3, 0, 2), (1,), (5,), (1, 1), (3, 4), (4, 1, 3), (2, 1, 3, 4), (41, 50)]
+)
 def test_nonzero_indices_are_in_row_major_order(shape):
     for dtype in ("bool", "int64", "float32"):
         a = np.random.default_rng(0).integers(-1, 2, shape).astype(dtype)
@@ -328,6 +330,27 @@ def test_nonzero_indices_are_in_row_major_order(shape):
             found = minigrad.nonzero(minigrad.tensor(x))
             assert found.dtype == minigrad.int64 and found.tolist() == np.argwhere(x).tolist()
     assert minigrad.nonzero(minigrad.tensor([math.nan, 0.0, -0.0, math.inf])).tolist() == [[0], [3]]
+
+
+@pytest.mark.parametrize("shape", [(5,), (3, 4), (2, 3, 2), (0, 3), (60, 50)])
+def test_a_mask_of_the_whole_tensor_selects_and_its_gradient_is_the_mask(shape):
+    a = np.random.default_rng(1).normal(size=shape)
+    x = tracked(a)
+    for index in (x > 0, (x > 0,), (x > 0, ...)):
+        chosen = x[index]
+        assert chosen.tolist() == a[a > 0].tolist()
+        assert grad(chosen.square().sum(), x)[0].tolist() == (2 * a * (a > 0)).tolist()
+    assert x.masked_select(x > 0).tolist() == a[a > 0].tolist()
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int64", "float16", "bfloat16", "float32", "float64"])
+def test_triangles_keep_the_dtype(dtype):
+    a = np.random.default_rng(2).integers(-3, 4, (2, 4, 3))
+    for x in (minigrad.tensor(a).to(getattr(minigrad, dtype)), minigrad.tensor(a).to(getattr(minigrad, dtype)).mT):
+        values = np.array(x.tolist())
+        for d in (-7, -1, 0, 2, 9):
+            for ours, numpys in ((x.tril(d), np.tril(values, d)), (x.triu(d), np.triu(values, d))):
+                assert ours.dtype == x.dtype and ours.is_contiguous() and ours.tolist() == numpys.tolist()
 
 
 def sums_of_parts(x, z, order):

@@ -127,8 +127,8 @@ def worth_a_kernel(x: np.ndarray, number: int) -> bool:
 
 def fits(x: np.ndarray, dim: int, index: np.ndarray) -> bool:
     """Return True if `index` is int64 and has the size of x in all other dimensions."""
-    same = all(n == m for d, (n, m) in enumerate(zip(x.shape, index.shape)) if d != dim)
-    return same and x.ndim == index.ndim and index.dtype == np.int64
+    same = x.shape[:dim] == index.shape[:dim] and x.shape[dim + 1 :] == index.shape[dim + 1 :]
+    return same and index.dtype == np.int64
 
 
 def out_of_range(index: int, dim: int, n: int) -> Exception:
@@ -174,7 +174,9 @@ def scatter(x: np.ndarray, dim: int, index: np.ndarray, src: Any, how: str) -> b
 
 def run_at_places(name: str, x: np.ndarray, dim: int, arrays: list) -> bool:
     """Run a kernel on x and arrays that have its size in all dimensions but dim; return False if an index is out of range."""
-    wrong, seen = np.zeros(1, np.int64), [lines(a, dim) for a in arrays]
+    outer, inner = math.prod(x.shape[:dim]), math.prod(x.shape[dim + 1 :])
+    size = (outer, -1, inner) if inner > 1 else (outer, -1)
+    wrong, seen = np.zeros(1, np.int64), [np.ascontiguousarray(a).reshape(size) for a in arrays]
     kernel = getattr(module(x.dtype), name if seen[0].ndim == 3 else f"{name}_along")
     launch(partial(kernel, wrong), seen, arrays[1].size)
     return not wrong[0]

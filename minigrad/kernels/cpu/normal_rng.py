@@ -96,7 +96,7 @@ def permutations(rng: np.random.Generator, shape: tuple) -> np.ndarray:
         return rng.permutations(shape)
     n = shape[-1]
     if not NOISE_FROM <= n < 1 << 31 or only_definitions():
-        return rng.permuted(np.broadcast_to(np.arange(n), shape), axis=-1)
+        return rng.permutation(n) if len(shape) == 1 else rng.permuted(np.broadcast_to(np.arange(n), shape), axis=-1)
     out = np.empty(shape, np.int32)  # half the memory, so that more of it stays in the cache
     state = rng.bit_generator.state
     bits = rng.bit_generator.random_raw(out.size).reshape(-1, n)
