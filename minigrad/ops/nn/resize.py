@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from ...core.tensor import Tensor
 from ...errors import error
 from ..base.layouts import wrap_near
 from ..copy import Contiguous
+from ..index import Take
 from .adaptive_pool import adaptive_avg_pool
 from .entry import expect_floats, functional
 
@@ -96,17 +98,12 @@ def interpolate(
         expect_floats("interpolate", input)
     for d, new, factor in reversed(list(zip(range(2, input.ndim), sizes, factors))):
         old = input.shape[d]
-        if mode in smooth:
-            at, x = source(old, new, factor, bool(align_corners)), input.float() if of_bytes else input
-            if antialias:
-                x = averaged(x, d, new, stride(old, new, factor, bool(align_corners)), mode == "bicubic")
-            else:
-                x = curved(x, d, at) if mode == "bicubic" else between(x, d, np.maximum(at, 0.0))
-            input = to_bytes(x) if of_bytes else x
+        x = input.float() if of_bytes else input
+        if antialias:
+            x = averaged(x, d, new, stride(old, new, factor, bool(align_corners)), mode == "bicubic")
         else:
-            step = old / new if factor is None else 1 / factor
-            at = np.floor((np.arange(new) + (0.5 if mode == "nearest-exact" else 0.0)) * step).astype(np.int64)
-            input = input.index_select(d, wrap_near(np.minimum(at, old - 1), input))
+            x = combined(x, d, neighbours(mode, old, new, factor, bool(align_corners)))
+        input = to_bytes(x) if of_bytes else x
     return input
 
 
@@ -132,7 +129,7 @@ def targets(input: Tensor, size: Any, scale_factor: Any, n: int, recompute: bool
     if size is not None:
         return tuple([int(v) for v in values]), (None,) * n
     sizes = tuple([math.floor(m * f) for m, f in zip(input.shape[2:], values)])
-    return sizes, (None,) * n if recompute else values
+    return sizes, (None,) * n if recompute else tuple(map(float, values))
 
 
 def stride(old: int, new: int, factor: float | None, align_corners: bool) -> float:
@@ -148,10 +145,22 @@ def source(old: int, new: int, factor: float | None, align_corners: bool) -> np.
     return (np.arange(new) + shift) * step - shift
 
 
-def between(input: Tensor, dim: int, at: np.ndarray) -> Tensor:
-    """Interpolate linearly along one dimension."""
-    low = np.minimum(np.floor(at).astype(np.int64), input.shape[dim] - 1)
-    return combined(input, dim, [(low, 1 - (at - low)), (low + 1, at - low)])
+@lru_cache(256)
+def neighbours(mode: str, old: int, new: int, factor: float | None, align_corners: bool) -> list:
+    """Return the terms of new elements along one dimension: the indices of old ones, and their weights, None for 1.
+
+    Beyond the border, the border's element repeats.
+    """
+    if "nearest" in mode:
+        at = (np.arange(new) + (0.5 if mode == "nearest-exact" else 0.0)) * stride(old, new, factor, False)
+        terms = [(np.floor(at).astype(np.int64), None)]
+    elif mode == "bicubic":
+        terms = cubic(source(old, new, factor, align_corners))
+    else:
+        at = np.maximum(source(old, new, factor, align_corners), 0.0)
+        low = np.minimum(np.floor(at).astype(np.int64), old - 1)
+        terms = [(low, 1 - (at - low)), (low + 1, at - low)]
+    return [(np.clip(i, 0, old - 1), w) for i, w in terms]
 
 
 def near(x: np.ndarray, a: float) -> np.ndarray:
@@ -164,12 +173,12 @@ def far(x: np.ndarray, a: float) -> np.ndarray:
     return ((x - 5) * x + 8) * x * a - 4 * a
 
 
-def curved(input: Tensor, dim: int, at: np.ndarray, a: float = -0.75) -> Tensor:
-    """Apply cubic convolution along one dimension: four neighbours, weighted by their distances."""
+def cubic(at: np.ndarray, a: float = -0.75) -> list:
+    """Return the four neighbours of cubic convolution, weighted by their distances."""
     low = np.floor(at).astype(np.int64)
     t = at - low
     weights = [far(t + 1, a), near(t, a), near(1 - t, a), far(2 - t, a)]
-    return combined(input, dim, [(low + i, w) for i, w in enumerate(weights, -1)])
+    return [(low + i, w) for i, w in enumerate(weights, -1)]
 
 
 def averaged(input: Tensor, dim: int, new: int, step: float, cubic: bool) -> Tensor:
@@ -190,13 +199,11 @@ def to_bytes(x: Tensor) -> Tensor:
 
 
 def combined(input: Tensor, dim: int, terms: list) -> Tensor:
-    """Return the weighted sum of elements along one dimension; beyond the border, the border's element repeats."""
-    last, shape = input.shape[dim] - 1, (-1, *[1] * (input.ndim - dim - 1))
-    picked = [
-        input.index_select(dim, wrap_near(np.clip(i, 0, last), input))
-        * wrap_near(w.astype(input._np_dtype).reshape(shape), input)
-        for i, w in terms
-    ]
+    """Return the weighted sum of elements along one dimension."""
+    shape, picked = (-1, *[1] * (input.ndim - dim - 1)), []
+    for i, w in terms:
+        x = Take.apply(input, (dim,), wrap_near(i, input))
+        picked.append(x if w is None else x * wrap_near(w.astype(input._np_dtype).reshape(shape), input))
     return sum(picked[1:], picked[0])
 
 
