@@ -58,7 +58,7 @@ def reduced(
     name: str, ufunc: np.ufunc, x: np.ndarray, dims: tuple, keepdim: bool, of_none: float | None = None
 ) -> np.ndarray:
     """Reduce an array where rounding needs no care: by a kernel if that is faster, else by NumPy."""
-    if x.size >= reductions_cpu.REDUCE_FROM and (found := reductions_cpu.reduce(name, x, dims, keepdim)) is not None:
+    if x.size >= reductions_cpu.LOOPS_FROM and (found := reductions_cpu.reduce(name, x, dims, keepdim)) is not None:
         return found
     if of_none is not None and not x.size and x.dtype in dtypes.FLOATS:
         return ufunc.reduce(x, axis=dims, keepdims=keepdim, initial=of_none)
