@@ -92,8 +92,8 @@ class Selection(Operation):
     @classmethod
     def impl(cls, x: np.ndarray, dim: int, keepdim: bool) -> tuple:
         index = cls.place(x, dim)
-        found = x[along(dim, index)] if type(x) is np.ndarray else np.take_along_axis(x, index, dim), index
-        return found if keepdim else tuple([f.squeeze(dim) for f in found])
+        found = x[along(dim, index)] if type(x) is np.ndarray else np.take_along_axis(x, index, dim)
+        return (found, index) if keepdim else (found.squeeze(dim), index.squeeze(dim))
 
     @classmethod
     def signature(cls) -> Callable:
@@ -134,7 +134,7 @@ class Argmax(NonDifferentiable):
 
     call = "x.{name}(dim, keepdim=keepdim)"
     quiet = True
-    impl = lambda x, dim, keepdim: np.argmax(x, dim, keepdims=keepdim)
+    impl = lambda x, dim, keepdim: x.argmax(dim, keepdims=keepdim)
     batch = Selection.batch
 
 
@@ -143,7 +143,7 @@ class Argmin(NonDifferentiable):
 
     call = "x.{name}(dim, keepdim=keepdim)"
     quiet = True
-    impl = lambda x, dim, keepdim: np.argmin(x, dim, keepdims=keepdim)
+    impl = lambda x, dim, keepdim: x.argmin(dim, keepdims=keepdim)
     batch = Selection.batch
 
 
