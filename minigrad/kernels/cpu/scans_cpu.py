@@ -20,7 +20,7 @@ from ..fallback import worth
 from ..threads import launch
 
 SCAN_FROM = 512  # elements; NumPy needs 2 microseconds for them
-OTHERS_FROM = 1  # NumPy needs 10 microseconds for a few
+STEPS_FROM = 1  # the same for recurrences, products of others and extremes: NumPy needs 10 microseconds for a few
 
 HEAD = '''"""Scans of {real}."""
 
@@ -177,7 +177,7 @@ def running_extreme(ufunc: np.ufunc, x: np.ndarray, dim: int) -> tuple | None:
     """Return running extremes and their places."""
     if on_device(x):
         return cuda_kernels("scans_cuda").running_extreme(ufunc, x, dim)
-    if not worth(x, x.size, SCAN_FROM):
+    if not worth(x, x.size, STEPS_FROM):
         return None
     out, place = np.empty(x.shape, x.dtype), np.empty(x.shape, np.int64)
     kernel = kernel_of(f"running_{ufunc.__name__}", x.dtype)
@@ -189,7 +189,7 @@ def recurrence(a: np.ndarray, b: np.ndarray, dim: int, reverse: bool) -> np.ndar
     """Return y[i] = a[i] * y[i-1] + b[i] along a dimension, from its end if `reverse`."""
     if on_device(b):
         return cuda_kernels("scans_cuda").recurrence(a, b, dim, reverse)
-    if not worth(b, b.size, SCAN_FROM) or a.dtype != b.dtype or a.shape != b.shape:
+    if not worth(b, b.size, STEPS_FROM) or a.dtype != b.dtype or a.shape != b.shape:
         return None
     out = np.empty(b.shape, b.dtype)
     launch(kernel_of("recurrence", b.dtype), [reverse, *[lines(x, dim) for x in (a, b, out)]], b.size)
@@ -198,7 +198,7 @@ def recurrence(a: np.ndarray, b: np.ndarray, dim: int, reverse: bool) -> np.ndar
 
 def others(x: np.ndarray, g: np.ndarray, dims: tuple) -> np.ndarray | None:
     """Return the gradient of the product of x over adjacent dimensions: g times the other elements."""
-    if not worth(x, x.size, OTHERS_FROM) or not x.flags.c_contiguous or not dims:
+    if not worth(x, x.size, STEPS_FROM) or not x.flags.c_contiguous or not dims:
         return None
     outer, n, inner = sizes(x.shape, dims[0], dims[-1])
     rows, name = ((outer, n, inner), "others") if inner > 1 else ((outer, n), "others_along")
