@@ -20,7 +20,7 @@ from ..kernels import cuda_kernels
 from ..kernels.cpu import reductions_cpu
 from .base.families import Reduce
 from .base.registry import op
-from .dimensions import axes, shown_dims
+from .dimensions import ALL, axes, shown_dims
 from .pointwise import where
 from .reduce import Mean, add_up, average, count, number
 
@@ -58,7 +58,11 @@ class Std(Reduce):
 
 
 def spread(x: np.ndarray, dims: tuple, keepdim: bool, correction: float) -> np.ndarray:
-    """Return the variance in float64."""
+    """Return the variance in float64; the kernel needs adjacent dimensions."""
+    if dims and dims[-1] - dims[0] >= len(dims):
+        rest = [d for d in range(x.ndim) if d not in dims]
+        found = spread(x.transpose(*rest, *dims), ALL[x.ndim][len(rest) :], False, correction)
+        return np.expand_dims(found, dims) if keepdim else found
     found = reductions_cpu.reduce("deviations", contiguous(x), dims, keepdim) if x.dtype == dtypes.F4 else None
     if found is None:
         x = x.astype(dtypes.F8, copy=False)
