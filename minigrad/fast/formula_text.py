@@ -90,7 +90,7 @@ BACKWARD = vars(Primitive)["backward"]
 
 LOCALS = (
     "layout frame result out node memory next_number save history wrap array tensor sent spread g s impl other new fresh free "
-    "previous found"
+    "previous found kept"
 ).split()
 
 TENSOR = "s if type(s := node.{k}) in PLAIN and (s._ver is None or not s._ver.n) else tensor(s, node, {index})"
@@ -224,7 +224,7 @@ def pullable(plan: Plan) -> bool:
     if not plan.formulas or not all(set(names) <= known for names in plan.reads.values()):
         return False
     if is_reduction(cls):
-        return cls.arrays is True and not plan.read
+        return bool(cls.arrays)
     return cls.evaluate.__func__ is Primitive.evaluate.__func__
 
 
@@ -240,9 +240,8 @@ def write_pull(plan: Plan) -> str:
         prepare += [f"{g} = to_tensor({g})" for g in gs]
     if several and any("g" in names for names in plan.reads.values()):
         prepare.append("g = g0")
-    if reduction:
-        shape = f"kept_shape(node.s{plan.names[0]}, dims)"
-        prepare.append(f"if type(g) in ARRAYS and not node.keepdim:\n    g = g.reshape({shape})")
+    if reduction and kind == "by formula":
+        prepare.append(keep_dims(plan, "type(g) in ARRAYS"))
     if kind == "by function":
         given = f"{'g' if several else '(g,)'}, ({bound(plan)},)"
         prepare.append(f"try:\n    found = on_arrays({given})\nexcept Exception as e:")
@@ -261,6 +260,13 @@ def write_pull(plan: Plan) -> str:
             f"(n{k}, None if n{k} is None else {gradient(plan, k, kind, reduction)})" for k in plan.operands
         ),
     ).replace("    pass\n", "")
+
+
+def keep_dims(plan: Plan, some: str) -> str:
+    """Return lines that keep the reduced dimensions of g and out as 1; `some` is the condition that there are others."""
+    kept = ["g"] + ["out"] * ("out" in plan.read)
+    shape = f"kept = kept_shape(node.s{plan.names[0]}, dims)"
+    return "\n    ".join([f"if {some} and not node.keepdim:", shape, *[f"{k} = {k}.reshape(kept)" for k in kept]])
 
 
 def bound(plan: Plan) -> str:

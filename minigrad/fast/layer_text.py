@@ -191,8 +191,7 @@ def write_backward(plan: Plan) -> str:
     if several:
         values.append("g = g0")
     if reduction:
-        shape = f"kept_shape(node.s{plan.names[0]}, dims)"
-        values.append(f"if not node.keepdim and g._sizes:\n        g = g.reshape({shape})")
+        values.append(formula_text.indented(formula_text.keep_dims(plan, "g._sizes"), 4))
     edges, known = ", ".join(f"n{k}" for k in plan.operands), "".join(f"{k}, " for k in (*plan.read, *plan.plain))
     gradients = ", ".join(
         f"None if n{k} is None else {gradient(plan, k, pointwise, reduction)}" if k in plan.formulas else "None"

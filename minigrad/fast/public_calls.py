@@ -78,6 +78,17 @@ ALONG = f"dtype is None and type(dim) is int and {FLOATS} and (dims := one(dim, 
 SIZES = "(sizes in known or are_sizes(sizes))"
 ROW = Call("impl(a, dims)", "dims", ALONG)
 TOTAL = Call("impl(a, dims, keepdim)", "dims, keepdim", f"dtype is None and {OVER}")
+WHOLE_OR_ONE = Call(TOTAL.array, TOTAL.kept, f"(dim is None or type(dim) is int) and {TOTAL.plain}")
+TRUTH = Call(
+    "impl(a, ALL[a.ndim], keepdim)",
+    "ALL[a.ndim], keepdim",
+    f"dim is None and a.dtype.char == '?' and {formula_text.IS_BOOL}",
+)
+SCAN = Call(
+    "impl(a, d, False)",
+    "d, False",
+    f"dtype is None and {FLOATS} and type(dim) is int and 0 <= (d := dim if dim >= 0 else dim + a.ndim) < a.ndim",
+)
 SPREAD = Call(
     "impl(a, dims, keepdim, 1)",
     "dims, keepdim, 1",
@@ -159,6 +170,9 @@ CALLS = {
     "Std": {"std": SPREAD},
     "Sum": {"sum": TOTAL},
     "Mean": {"mean": TOTAL},
+    "Prod": {"prod": WHOLE_OR_ONE},
+    "AllOf": {"all": TRUTH},
+    "AnyOf": {"any": TRUTH},
     "MeanCrossEntropy": {
         "cross_entropy": Call(
             "impl(a, b, 1, ignore_index, 0)",
@@ -190,13 +204,8 @@ CALLS = {
             "and b.shape[:d] == a.shape[:d] and b.shape[d + 1 :] == a.shape[d + 1 :] and in_range(b, a.shape[d])",
         )
     },
-    "Cumsum": {
-        "cumsum": Call(
-            "impl(a, d, False)",
-            "d, False",
-            f"dtype is None and {FLOATS} and type(dim) is int and 0 <= (d := dim if dim >= 0 else dim + a.ndim) < a.ndim",
-        )
-    },
+    "Cumsum": {"cumsum": SCAN},
+    "Cumprod": {"cumprod": SCAN},
     "MaxPool": {
         "max_pool2d": Call(
             "impl(a, windows)",

@@ -44,7 +44,8 @@ class Norm(Reduce):
         if p and count(x.shape, dims) == 1:  # its square might overflow or underflow
             return np.abs(x).reshape([n for d, n in enumerate(x.shape) if keepdim or d not in dims])
         if p == 2:
-            squares = reductions_cpu.reduce("squares", x, dims, keepdim)
+            large = x.size >= reductions_cpu.REDUCE_FROM or on_device(x)
+            squares = reductions_cpu.reduce("squares", x, dims, keepdim) if large else None
             return np.sqrt(add_up(x * x, dims, keepdim) if squares is None else squares, out=...)
         size = np.abs(x)
         if math.isinf(p):
@@ -63,8 +64,10 @@ class Norm(Reduce):
         (g,), (x, dims, keepdim, p, out) = gs, bound
         if p != 2 or count(x.shape, dims) == 1 or on_device(x):
             return None
+        if not out.ndim:
+            return (x * (g / out if out else out),)
         slope = np.divide(g, out, out=np.zeros_like(out), where=out != 0)
-        return (x * (slope if keepdim else np.expand_dims(slope, dims) if slope.ndim else slope),)
+        return (x * (slope if keepdim else np.expand_dims(slope, dims)),)
 
 
 def norm_gradient(g: Tensor, x: Tensor, out: Tensor, dims: tuple, p: float) -> Tensor:

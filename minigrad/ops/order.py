@@ -23,6 +23,7 @@ from ..return_types import Extremes
 from .base.families import NonDifferentiable, Operation, Reduce
 from .base.layouts import row_major
 from .base.registry import op
+from .copy import To
 from .dimensions import ALL, axes, axis
 from .gather import ScatterAdd, added_at, along
 from .pointwise import where
@@ -35,7 +36,7 @@ class Amax(Reduce):
     name_of_all = "max"
     keeps_elements = True
     lowering = "maximum"
-    kernel_takes_half = quiet = True
+    arrays = kernel_takes_half = quiet = True
     impl = lambda x, dims, keepdim: reduced("maximum", np.maximum, x, dims, keepdim, -np.inf)
     dx = lambda g, x, out, dims: shared(g, x == out, dims)
 
@@ -45,7 +46,7 @@ class Amin(Reduce):
 
     name_of_all = "min"
     keeps_elements = True
-    kernel_takes_half = quiet = True
+    arrays = kernel_takes_half = quiet = True
     impl = lambda x, dims, keepdim: reduced("minimum", np.minimum, x, dims, keepdim)
     dx = lambda g, x, out, dims: shared(g, x == out, dims)
 
@@ -53,7 +54,7 @@ class Amin(Reduce):
 class Whole(Reduce):
     """One element of the whole tensor; elements equal to it share the gradient, or if it is NaN the NaN elements do."""
 
-    kernel_takes_half = quiet = True
+    arrays = kernel_takes_half = quiet = True
     dx = lambda g, x, out, dims: evenly(g, (x == out) | ((x != x) & (out != out)), dims)
 
 
@@ -91,8 +92,8 @@ class Selection(Operation):
     @classmethod
     def impl(cls, x: np.ndarray, dim: int, keepdim: bool) -> tuple:
         index = cls.place(x, dim)
-        found = x[along(dim, index)] if type(x) is np.ndarray else np.take_along_axis(x, index, dim), index
-        return found if keepdim else tuple([f.squeeze(dim) for f in found])
+        found = x[along(dim, index)] if type(x) is np.ndarray else np.take_along_axis(x, index, dim)
+        return (found, index) if keepdim else (found.squeeze(dim), index.squeeze(dim))
 
     @classmethod
     def signature(cls) -> Callable:
@@ -133,7 +134,7 @@ class Argmax(NonDifferentiable):
 
     call = "x.{name}(dim, keepdim=keepdim)"
     quiet = True
-    impl = lambda x, dim, keepdim: np.argmax(x, dim, keepdims=keepdim)
+    impl = lambda x, dim, keepdim: x.argmax(dim, keepdims=keepdim)
     batch = Selection.batch
 
 
@@ -142,7 +143,7 @@ class Argmin(NonDifferentiable):
 
     call = "x.{name}(dim, keepdim=keepdim)"
     quiet = True
-    impl = lambda x, dim, keepdim: np.argmin(x, dim, keepdims=keepdim)
+    impl = lambda x, dim, keepdim: x.argmin(dim, keepdims=keepdim)
     batch = Selection.batch
 
 
@@ -153,7 +154,7 @@ def spread(g: Tensor, shape: tuple, dim: int, places: Tensor) -> Tensor:
 
 def tally(mask: Tensor, dims: tuple, like: Tensor) -> Tensor:
     """Count the true elements over dims, kept as size 1, in the dtype of `like`."""
-    return Sum.apply(mask.to(dtypes.int64), dims, True).to(like.dtype)
+    return To.apply(Sum.apply(To.apply(mask, dtypes.I8), dims, True), np.dtype(like.dtype))
 
 
 def shared(g: Tensor, mask: Tensor, dims: tuple) -> Tensor:

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.kinds import on_device
 from ..core.tensor import Tensor
 from ..kernels.cpu import scans_cpu
+from ..kernels.formula import on_arrays
 from .base.registry import op
 from .dimensions import axes, axis
 from .reduce import OverAll, count, reduced, result_dtype
@@ -29,9 +31,14 @@ class Prod(OverAll):
 
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple | None:
-        """Return the gradient of a large array, by a kernel."""
-        dx = scans_cpu.others(bound[0], gs[0], bound[1])
-        return None if dx is None else (dx, None, None)
+        """Return the same on arrays: by a kernel, or by the formula."""
+        (g,), (x, dims, keepdim) = gs, bound[:3]
+        dx = scans_cpu.others(x, g, dims)
+        if dx is None and on_device(x):
+            return None
+        if dx is None:
+            dx = (g if keepdim else np.expand_dims(g, dims)) * on_arrays(others)(x, dims)
+        return dx, None, None
 
     textbook = {"dx": lambda g, x, out: g * out / x, "when": lambda x, *settings: can_divide(x)}
 

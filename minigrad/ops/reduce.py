@@ -58,7 +58,7 @@ def reduced(
     name: str, ufunc: np.ufunc, x: np.ndarray, dims: tuple, keepdim: bool, of_none: float | None = None
 ) -> np.ndarray:
     """Reduce an array where rounding needs no care: by a kernel if that is faster, else by NumPy."""
-    if x.size >= reductions_cpu.REDUCE_FROM and (found := reductions_cpu.reduce(name, x, dims, keepdim)) is not None:
+    if x.size >= reductions_cpu.LOOPS_FROM and (found := reductions_cpu.reduce(name, x, dims, keepdim)) is not None:
         return found
     if of_none is not None and not x.size and x.dtype in dtypes.FLOATS:
         return ufunc.reduce(x, axis=dims, keepdims=keepdim, initial=of_none)
@@ -134,7 +134,7 @@ class NanSum(Reduce):
     """The sum over dimensions of the elements that are not NaN."""
 
     node = "Nansum"
-    name, kernel_takes_half = "nansum", True
+    name, arrays, kernel_takes_half = "nansum", True, True
 
     @staticmethod
     def impl(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray:
@@ -149,7 +149,7 @@ class AnyOf(OverDims, NonDifferentiable):
 
     lowering = "some_nonzero"
     name, kernel_takes_half, quiet = "any", True, True
-    impl = lambda x, dims, keepdim: np.logical_or.reduce(x, axis=dims, keepdims=keepdim)
+    impl = lambda x, dims, keepdim: np.logical_or.reduce(x, dims, keepdims=keepdim, out=...)
 
 
 class AllOf(OverDims, NonDifferentiable):
@@ -157,7 +157,7 @@ class AllOf(OverDims, NonDifferentiable):
 
     lowering = "none_zero"
     name, kernel_takes_half, quiet = "all", True, True
-    impl = lambda x, dims, keepdim: np.logical_and.reduce(x, axis=dims, keepdims=keepdim)
+    impl = lambda x, dims, keepdim: np.logical_and.reduce(x, dims, keepdims=keepdim, out=...)
 
 
 class CountNonzero(OverDims, NonDifferentiable):

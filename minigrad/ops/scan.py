@@ -27,6 +27,7 @@ from .base.registry import op
 from .compare import where
 from .dimensions import axis
 from .elementary import exp
+from .gather import added_at
 from .join import cat, part, stack
 from .order import spread
 from .pad import pad
@@ -37,10 +38,10 @@ def running(ufunc: np.ufunc, x: np.ndarray, dim: int, reverse: bool = False) -> 
     """Accumulate `ufunc` along dim, from the end if `reverse`; float32 through float64, as PyTorch does."""
     if (found := scans_cpu.running(ufunc, x, dim, reverse)) is not None:
         return found
-    wide = dtypes.F8 if x.dtype in dtypes.FLOATS else x.dtype
     if reverse:
-        return np.flip(running(ufunc, np.flip(x, dim), dim), dim)
-    return ufunc.accumulate(x, axis=dim, dtype=wide).astype(x.dtype, copy=False)
+        back = (*[slice(None)] * dim, slice(None, None, -1))
+        return running(ufunc, x[back], dim)[back]
+    return ufunc.accumulate(x, dim, dtypes.F8 if x.dtype.kind == "f" else x.dtype).astype(x.dtype, copy=False)
 
 
 class Cumsum(Linear):
@@ -48,6 +49,7 @@ class Cumsum(Linear):
 
     call = lambda reverse: "x.flip(dim).{name}(dim).flip(dim)" if reverse else "x.{name}(dim)"
     layout = row_major
+    arrays = True
     impl = lambda x, dim, reverse: running(np.add, x, dim, reverse)
     dx = lambda g, dim, reverse: Cumsum.apply(g, dim, not reverse)
     batch = lambda x, dim, reverse: (x, dim + 1, reverse)
@@ -119,6 +121,7 @@ class Cumprod(Operation):
 
     call = lambda reverse: "x.flip(dim).{name}(dim).flip(dim)" if reverse else "x.{name}(dim)"
     layout = row_major
+    arrays = True
     impl = lambda x, dim, reverse: running(np.multiply, x, dim, reverse)
     dx = lambda g, x, out, dim, reverse: (
         shifted(out, dim, reverse, 1.0) * Recurrence.apply(shifted(x, dim, not reverse), g, dim, not reverse)
@@ -135,6 +138,7 @@ class Logcumsumexp(Operation):
 
     call = "x.{name}(dim)"
     layout = row_major
+    arrays = True
     impl = lambda x, dim: running(np.logaddexp, x, dim)
     dx = lambda g, x, out, dim: Share.apply(
         x, out, Recurrence.apply(ratio(out, Shift.apply(out, dim, -1, inf)), g, dim, True)
@@ -180,6 +184,12 @@ class RunningExtreme(Operation):
     layout = row_major
     dx = lambda g0, out1, shape, dim: spread(g0, shape, dim, out1)
     batch = lambda x, dim: (x, dim + 1)
+
+    @staticmethod
+    def arrays(gs: tuple, bound: tuple) -> tuple:
+        """Return the same on arrays, without a copy of the zeros."""
+        shape, dim, _, places = bound
+        return added_at(shape, dim, places, gs[0]), None
 
 
 class Cummax(RunningExtreme):

@@ -1,7 +1,6 @@
 """Spread of data: variance, standard deviation, covariance and correlation.
 
-Variance takes two passes, the mean first, so that a large offset costs no precision.  The variance of float32 is
-computed in float64, but for many numbers only if necessary.
+Variance takes two passes, the mean first, so that a large offset costs no precision, and is computed in float64.
 """
 
 from __future__ import annotations
@@ -12,21 +11,18 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes
-from ..arrays.kinds import on_device
+from ..arrays.kinds import contiguous, on_device
 from ..arrays.meta import has_numbers
 from ..core.saved import plain_tensor
 from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..kernels import cuda_kernels
-from ..kernels.cpu.reductions_cpu import REDUCE_FROM
+from ..kernels.cpu import reductions_cpu
 from .base.families import Reduce
 from .base.registry import op
-from .dimensions import axes, shown_dims
+from .dimensions import ALL, axes, shown_dims
 from .pointwise import where
 from .reduce import Mean, add_up, average, count, number
-
-TINY = float(np.finfo(np.float32).tiny)
-LOST = 1e-7  # below this share of the squared mean, float32 gives fewer than three digits of a variance
 
 
 class Var(Reduce):
@@ -62,23 +58,18 @@ class Std(Reduce):
 
 
 def spread(x: np.ndarray, dims: tuple, keepdim: bool, correction: float) -> np.ndarray:
-    """Return the variance, in float64 if float32 is too narrow for the squares, or for the mean."""
-    if x.dtype != dtypes.F4:
-        return two_passes(x, dims, keepdim, correction)[0]
-    if x.size >= REDUCE_FROM:
-        found, mean = two_passes(x, dims, keepdim, correction)
-        doubted = LOST * mean * mean + TINY  # the result includes the square of the mean's rounding error
-        if ((found > doubted.reshape(found.shape)) & (found < np.inf)).all():
-            return found
-    return two_passes(x.astype(dtypes.F8), dims, keepdim, correction)[0]
-
-
-def two_passes(x: np.ndarray, dims: tuple, keepdim: bool, correction: float) -> tuple:
-    """Return the variance and the mean, whose dimensions are kept if it is not a single number."""
-    mean, free = average(x, dims, len(dims) < x.ndim), max(count(x.shape, dims) - correction, 0)
-    squares = x - mean
-    squares *= squares
-    return np.divide(add_up(squares, dims, keepdim), number(free, x.dtype), out=...), mean
+    """Return the variance in float64; the kernel needs adjacent dimensions."""
+    if dims and dims[-1] - dims[0] >= len(dims):
+        rest = [d for d in range(x.ndim) if d not in dims]
+        found = spread(x.transpose(*rest, *dims), ALL[x.ndim][len(rest) :], False, correction)
+        return np.expand_dims(found, dims) if keepdim else found
+    found = reductions_cpu.reduce("deviations", contiguous(x), dims, keepdim) if x.dtype == dtypes.F4 else None
+    if found is None:
+        x = x.astype(dtypes.F8, copy=False)
+        away = x - average(x, dims, True)
+        away *= away
+        found = add_up(away, dims, keepdim)
+    return np.divide(found, number(max(count(x.shape, dims) - correction, 0), dtypes.F8), out=...)
 
 
 def slope(x: Tensor, dims: tuple, correction: float) -> float:

@@ -18,7 +18,7 @@ from minigrad.kernels.cpu import (
 MODULES = (fallback, row_kernels, topk, reductions_cpu)
 THRESHOLDS = ((row_kernels, "OTHERS_FROM"), (row_kernels, "ROWS_FROM"), (index_cpu, "PLACES_FROM"),
               (scans_cpu, "SCAN_FROM"), (topk, "RANK_FROM"), (reductions_cpu, "REDUCE_FROM"),
-              (pool_cpu, "POOL_FROM"))  # fmt: skip
+              (reductions_cpu, "LOOPS_FROM"), (pool_cpu, "POOL_FROM"))  # fmt: skip
 
 
 def numbers(shape, dtype="float64", seed=0):
@@ -68,7 +68,8 @@ def from_several_threads(monkeypatch, f, *arrays):
     """Check that threads and concurrent calls give the same results."""
     with kernels(monkeypatch, True):
         alone, wrong = differentiated(f, *arrays), []
-        monkeypatch.setattr(threads, "GRAIN", 100)
+        for module in (threads, reductions_cpu):
+            monkeypatch.setattr(module, "GRAIN", 100)
         before = threads.get_num_threads()
         threads.set_num_threads(3)
 

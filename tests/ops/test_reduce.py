@@ -170,3 +170,27 @@ def test_out_is_written_into():
     out = torch.zeros(3)
     assert torch.sum(torch.ones(2, 3), 0, out=out) is out
     assert out.tolist() == [2, 2, 2]
+
+
+TIES, LOST = [[2.0, -1.0, 2.0], [0.0, 2.0, 0.0]], [[2.0, float("nan"), 2.0], [0.0, 2.0, float("nan")]]
+DIFFERENTIABLE = {
+    "amax": lambda x, *d: x.amax(*d), "amin": lambda x, *d: x.amin(*d), "var": lambda x, *d: x.var(*d),
+    "std": lambda x, *d: x.std(*d), "norm": lambda x, *d: x.norm(2, *d), "largest": lambda x, *d: x.norm(float("inf"), *d),
+    "prod": lambda x, *d: x.prod(*d), "max": lambda x, *d: x.max(), "nanmedian": lambda x, *d: x.nanmedian(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("values", [TIES, LOST, [[3.0]]])
+@pytest.mark.parametrize("dims", [(1,), (0, True), ()])
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+@pytest.mark.filterwarnings("ignore:.*degrees of freedom")
+def test_gradients_on_arrays_are_those_on_tensors(name, dims, values):
+    if len(dims) == 0 and name not in ("max", "nanmedian"):
+        dims = () if name in ("prod", "var", "std") else ((0, 1),)
+    for dtype in (torch.float32, torch.float64):
+        x = torch.tensor(values, dtype=dtype, requires_grad=True)
+        out = DIFFERENTIABLE[name](x, *dims)
+        g = (out.detach() * 0 + 1).cos()
+        found, (expected,) = torch.autograd.grad(out, x, g, True)[0], torch.autograd.grad(out, x, g, create_graph=True)
+        assert found.dtype == expected.dtype == dtype and found.shape == x.shape
+        np.testing.assert_allclose(found.numpy(), expected.detach().numpy(), rtol=1e-6)

@@ -167,3 +167,19 @@ def test_errors_have_pytorchs_types():
         torch.diff(torch.ones(3), n=-1)
     with pytest.raises(NotImplementedError, match="int64"):
         torch.logcumsumexp(torch.arange(3), 0)
+
+
+@pytest.mark.parametrize("name", ["cumsum", "cumprod", "logcumsumexp"])
+def test_gradients_on_arrays_are_those_on_tensors(name):
+    for values in (
+        [[2.0, 0.0, -1.0], [0.0, 3.0, 0.0]],
+        [[1.0, float("nan"), 2.0], [float("-inf"), -float("inf"), 1.0]],
+    ):
+        for dtype in (torch.float32, torch.float64):
+            x = torch.tensor(values, dtype=dtype, requires_grad=True)
+            for dim in (0, -1):
+                out = getattr(x, name)(dim)
+                g = torch.arange(6, dtype=dtype).reshape(2, 3).cos()
+                found, expected = (torch.autograd.grad(out, x, g, True, create)[0] for create in (False, True))
+                assert found.dtype == dtype
+                np.testing.assert_allclose(found.numpy(), expected.detach().numpy(), rtol=1e-6)

@@ -17,10 +17,11 @@ import numpy as np
 from ...arrays.kinds import on_device
 from .. import cuda_kernels
 from ..cache import by_dtype, load
-from ..fallback import only_definitions
+from ..fallback import only_definitions, worth
 from ..threads import GRAIN, launch
 
 REDUCE_FROM = 1 << 12  # elements; below, NumPy takes microseconds, and a first lesson would wait for the compiler
+LOOPS_FROM = 256  # the same for products and extremes of rows, which NumPy computes one by one
 WORK = 8  # additions that take as long as an element of other kernels, whose work threads.py counts
 CHUNK = 1 << 12  # a long row is summed in pieces of this size, which threads can share
 
@@ -161,7 +162,41 @@ def {name}_across(x_, out_):
                 out[i] = total[i]
 '''
 
+DEVIATIONS = """
+
+@njit(nogil=True, fastmath={{"reassoc"}})
+def deviations_along(x_, out_):
+    for r in range(len(x_)):
+        x, total, squares = x_[r], 0.0, 0.0
+        for i in range(x.size):
+            total += x[i]
+        mean = total / x.size
+        for i in range(x.size):
+            squares += (x[i] - mean) * (x[i] - mean)
+        out_[r] = squares
+
+
+@njit(nogil=True)
+def deviations_across(x_, out_):
+    rows, mean = x_.shape[1], np.empty(min(x_.shape[2], 512))
+    for r in range(len(x_)):
+        for first in range(0, x_.shape[2], mean.size):
+            here = slice(first, first + mean.size)
+            out = out_[r, here]
+            mean[:], out[:] = 0, 0
+            for n in range(rows):
+                x = x_[r, n, here]
+                for i in range(x.size):
+                    mean[i] += x[i]
+            mean /= rows
+            for n in range(rows):
+                x = x_[r, n, here]
+                for i in range(x.size):
+                    out[i] += (x[i] - mean[i]) * (x[i] - mean[i])
+"""
+
 EXTREMES = ("maximum", "minimum")
+LOOPS = ("product", *EXTREMES)
 JOIN = {"squares": "sum", "known": "sum"}  # the reduction that combines partial results, if it is another one
 
 
@@ -184,6 +219,7 @@ SOURCE = (
     + reduction("product", "1", "total * x")
     + extreme("maximum", "high", "-inf", ">")
     + extreme("minimum", "low", "inf", "<")
+    + DEVIATIONS
 )
 
 INTEGERS = '''"""Sums of int64."""
@@ -202,28 +238,34 @@ def sum_along(x_, out_):
 
 
 module = by_dtype("reductions", SOURCE)
-whole_calls: dict[tuple, Callable] = {}  # of all elements of arrays of a kind, on one thread
+calls: dict[tuple, Callable] = {}  # by the kind of array and the adjacent dimensions, on one thread
 REMEMBERED = 1024
 
 
 def reduce(name: str, x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray | None:
     """Return a reduction over dimensions in increasing order.
 
-    `name` is "sum", "squares" (sum of squares), "known" (sum without NaN), "product", "maximum" or "minimum"."""
+    `name` is "sum", "squares" (sum of squares), "known" (sum without NaN), "product", "maximum", "minimum" or "deviations"
+    (the sum of squared distances from the mean in float64; not for float64, whose sums have to be pairwise)."""
     if on_device(x):
         return cuda_kernels("reductions_cuda").reduce(name, [x], dims, keepdim)
-    call = whole_calls.get((name, x.shape, x.dtype, dims, keepdim))
+    small = x.size < GRAIN * WORK
+    call = calls.get((name, x.shape, x.dtype, dims, keepdim)) if small else None
     if call is not None and x.flags.c_contiguous and not only_definitions():
         return call(x)
     if name == "sum" and x.dtype.kind == "i":
         return sum_integers(x, dims, keepdim)
-    if x.size < REDUCE_FROM or only_definitions() or x.dtype.kind != "f" or not dims or not x.flags.c_contiguous:
+    if name in EXTREMES and len(dims) == x.ndim and small:
+        return None  # NumPy takes 0.4 to 0.6 of one thread's time
+    least = 1 if name == "deviations" else LOOPS_FROM if name in LOOPS else REDUCE_FROM
+    if not dims or not x.flags.c_contiguous or not worth(x, x.size, least):
+        return None
+    adjacent = dims[-1] - dims[0] < len(dims)
+    if adjacent and (small or name == "deviations"):
+        return prepared(name, x, dims, keepdim)(x)
+    if name == "deviations":
         return None
     if len(dims) == x.ndim:
-        if x.size < GRAIN * WORK:
-            if name in EXTREMES:  # of all elements: NumPy takes 0.4 to 0.6 of one thread's time
-                return None
-            return prepared(name, x, dims, keepdim)(x)
         return last_group(name, x, [x.size], 0, 1).reshape((1,) * (x.ndim * keepdim))
     kept = tuple([1 if d in dims else n for d, n in enumerate(x.shape)])
     left = [n for d, n in enumerate(x.shape) if d not in dims]
@@ -239,17 +281,27 @@ def reduce(name: str, x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray |
 
 
 def prepared(name: str, x: np.ndarray, dims: tuple, keepdim: bool) -> Callable:
-    """Return the reduction of all elements as a function of arrays like x: the work takes no longer than Python's steps."""
-    kernel, shape, dtype, empty = kernel_along(name, x.dtype)[0], (1,) * (x.ndim * keepdim), x.dtype, np.empty
+    """Return the reduction over adjacent dimensions as a function of arrays like x: Python's steps take as long as the work."""
+    parts, size = (x.shape[: dims[0]], x.shape[dims[0] : dims[-1] + 1], x.shape[dims[-1] + 1 :]), x.size
+    outer, n, inner = map(math.prod, parts)
+    shape, dtype = (*parts[0], *[1] * (len(dims) * keepdim), *parts[2]), np.float64 if name == "deviations" else x.dtype
+    rows, results = ((outer, n), (outer,)) if inner == 1 else ((outer, n, inner), (outer, inner))
+    kernel, seen = kernel_along(name, x.dtype) if inner == 1 else (getattr(module(x.dtype), f"{name}_across"), None)
+    empty, many = np.empty, size >= GRAIN * WORK
 
     def call(x: np.ndarray) -> np.ndarray:
-        out = empty(1, dtype)
-        kernel(x.reshape(1, -1), out)
-        return out.reshape(shape)
+        x, out = x.reshape(rows), empty(results, dtype)
+        if many:
+            launch(kernel, [x, out], size // WORK)
+        elif seen is None:
+            kernel(x, out)
+        else:
+            kernel(x.view(seen), out.view(seen))
+        return out if results == shape else out.reshape(shape)
 
-    if len(whole_calls) >= REMEMBERED:
-        whole_calls.clear()
-    whole_calls[name, x.shape, x.dtype, dims, keepdim] = call
+    if len(calls) >= REMEMBERED:
+        calls.clear()
+    calls[name, x.shape, x.dtype, dims, keepdim] = call
     return call
 
 

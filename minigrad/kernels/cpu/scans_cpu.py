@@ -8,7 +8,8 @@ inner is more than 1. ops/scan.py has the definitions; None means that NumPy is 
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from ..fallback import worth
 from ..threads import launch
 
 SCAN_FROM = 512  # elements; NumPy needs 2 microseconds for them
+STEPS_FROM = 1  # the same for recurrences, products of others and extremes: NumPy needs 10 microseconds for a few
 
 HEAD = '''"""Scans of {real}."""
 
@@ -141,37 +143,44 @@ SOURCE = (
 module = by_dtype("scans", SOURCE)
 
 
+@cache
+def kernel_of(name: str, dtype: np.dtype) -> Any:
+    """Return the kernel of this name, or None."""
+    return getattr(module(dtype), name, None)
+
+
 def lines(x: np.ndarray, dim: int) -> np.ndarray:
     """Return x as (outer, n, inner)."""
-    return contiguous(x).reshape(sizes(x.shape, dim))
+    return contiguous(x).reshape(sizes(x.shape, dim, dim))
 
 
 @lru_cache(256)
-def sizes(shape: tuple, dim: int) -> tuple:
-    """Return the sizes before, along and behind a dimension."""
-    return math.prod(shape[:dim]), shape[dim], math.prod(shape[dim + 1 :])
+def sizes(shape: tuple, first: int, last: int) -> tuple:
+    """Return the sizes before, along and behind adjacent dimensions."""
+    return math.prod(shape[:first]), math.prod(shape[first : last + 1]), math.prod(shape[last + 1 :])
 
 
 def running(ufunc: np.ufunc, x: np.ndarray, dim: int, reverse: bool) -> np.ndarray | None:
     """Return `ufunc` accumulated along dim, from the end if `reverse`."""
     if on_device(x):
         return cuda_kernels("scans_cuda").running(ufunc, x, dim, reverse)
-    kernel = getattr(module(x.dtype), f"running_{ufunc.__name__}", None) if worth(x, x.size, SCAN_FROM) else None
+    kernel = kernel_of(f"running_{ufunc.__name__}", x.dtype) if worth(x, x.size, SCAN_FROM) else None
     if kernel is None:
         return None
+    x, shape = lines(x, dim), x.shape
     out = np.empty(x.shape, x.dtype)
-    launch(kernel, [reverse, lines(x, dim), lines(out, dim)], x.size)
-    return out
+    launch(kernel, [reverse, x, out], x.size)
+    return out.reshape(shape)
 
 
 def running_extreme(ufunc: np.ufunc, x: np.ndarray, dim: int) -> tuple | None:
     """Return running extremes and their places."""
     if on_device(x):
         return cuda_kernels("scans_cuda").running_extreme(ufunc, x, dim)
-    if not worth(x, x.size, SCAN_FROM):
+    if not worth(x, x.size, STEPS_FROM):
         return None
     out, place = np.empty(x.shape, x.dtype), np.empty(x.shape, np.int64)
-    kernel = getattr(module(x.dtype), f"running_{ufunc.__name__}")
+    kernel = kernel_of(f"running_{ufunc.__name__}", x.dtype)
     launch(kernel, [lines(a, dim) for a in (x, place, out)], x.size)
     return out, place
 
@@ -180,24 +189,20 @@ def recurrence(a: np.ndarray, b: np.ndarray, dim: int, reverse: bool) -> np.ndar
     """Return y[i] = a[i] * y[i-1] + b[i] along a dimension, from its end if `reverse`."""
     if on_device(b):
         return cuda_kernels("scans_cuda").recurrence(a, b, dim, reverse)
-    if not worth(b, b.size, SCAN_FROM) or a.dtype != b.dtype or a.shape != b.shape:
+    if not worth(b, b.size, STEPS_FROM) or a.dtype != b.dtype or a.shape != b.shape:
         return None
     out = np.empty(b.shape, b.dtype)
-    launch(module(b.dtype).recurrence, [reverse, *[lines(x, dim) for x in (a, b, out)]], b.size)
+    launch(kernel_of("recurrence", b.dtype), [reverse, *[lines(x, dim) for x in (a, b, out)]], b.size)
     return out
 
 
 def others(x: np.ndarray, g: np.ndarray, dims: tuple) -> np.ndarray | None:
     """Return the gradient of the product of x over adjacent dimensions: g times the other elements."""
-    if not worth(x, x.size, SCAN_FROM) or not x.flags.c_contiguous or not dims:
+    if not worth(x, x.size, STEPS_FROM) or not x.flags.c_contiguous or not dims:
         return None
-    outer, n, inner = (
-        math.prod(some) for some in (x.shape[: dims[0]], x.shape[dims[0] : dims[-1] + 1], x.shape[dims[-1] + 1 :])
-    )
-    out, g, kernels = np.empty(x.shape, x.dtype), np.ascontiguousarray(g), module(x.dtype)
-    if inner > 1:
-        shapes, kernel = [(outer, n, inner), (outer, inner)], kernels.others
-    else:
-        shapes, kernel = [(outer, n), (outer,)], kernels.others_along
-    launch(kernel, [x.reshape(shapes[0]), g.reshape(shapes[1]), out.reshape(shapes[0])], x.size)
-    return out
+    outer, n, inner = sizes(x.shape, dims[0], dims[-1])
+    rows, name = ((outer, n, inner), "others") if inner > 1 else ((outer, n), "others_along")
+    out = np.empty(rows, x.dtype)
+    g = np.ascontiguousarray(g).reshape((outer, inner)[: out.ndim - 1])
+    launch(kernel_of(name, x.dtype), [x.reshape(rows), g, out], x.size)
+    return out.reshape(x.shape)
