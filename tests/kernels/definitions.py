@@ -16,9 +16,8 @@ from minigrad.kernels.cpu import (
 )
 
 MODULES = (fallback, row_kernels, topk, reductions_cpu)
-THRESHOLDS = ((row_kernels, "OTHERS_FROM"), (row_kernels, "ROWS_FROM"), (index_cpu, "PLACES_FROM"),
-              (scans_cpu, "SCAN_FROM"), (topk, "RANK_FROM"), (reductions_cpu, "REDUCE_FROM"),
-              (pool_cpu, "POOL_FROM"))  # fmt: skip
+THRESHOLDS = ((row_kernels, "LOADS_FROM"), (index_cpu, "PLACES_FROM"), (scans_cpu, "SCAN_FROM"), (topk, "RANK_FROM"),
+              (reductions_cpu, "REDUCE_FROM"), (pool_cpu, "POOL_FROM"))  # fmt: skip
 
 
 def numbers(shape, dtype="float64", seed=0):
