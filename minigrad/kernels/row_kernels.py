@@ -13,7 +13,6 @@ kinds of an operation's results.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable
 from functools import cache, lru_cache
 from operator import itemgetter
@@ -32,7 +31,6 @@ I8 = np.dtype(np.int64)
 ALL, LINE, EACH, WEIGHT, NUMBER = "all", "line", "each", "weight", "number"
 HOLDS = {"x": ALL, "log_p": ALL, "target": EACH, "w": EACH}
 HOLDS |= dict.fromkeys(("weight", "bias", "factor", "begin"), WEIGHT)
-LOADS_FROM = 256  # elements; fewer have a kernel once the compiler is there, but a dozen NumPy calls cost less than loading it
 CACHED = 1 << 17  # elements of several channels that fit in the nearest cache
 NARROW = 16  # elements of a channel in an image; below, one loop takes all channels together
 SLIM = 8  # adjacent columns; below, the kernel would work on single numbers, so they are copied to rows
@@ -140,11 +138,6 @@ def backward_plan(cls: Any, types: tuple) -> Plan | None:
     return Plan(cls, takes, tuple([HOLDS[cls.names[i]] for i in wanted]), wanted)
 
 
-def is_small(x: Any) -> bool:
-    """Return True for an array that no kernel takes, because it would be the first to load the compiler."""
-    return type(x) is np.ndarray and x.size < LOADS_FROM and "numba" not in sys.modules
-
-
 def forward(cls: Any, *args: Any) -> list | None:
     """Return the results of an operation's program."""
     plan = forward_plan(cls)
@@ -173,7 +166,7 @@ def on_device_or_host(plan: Plan, args: tuple, like: Any) -> list | None:
 def run(plan: Plan, args: tuple) -> list | None:
     """Run a kernel on all lines."""
     x = args[plan.x]
-    if type(x) is not np.ndarray or not x.size or is_small(x) or not x.flags.c_contiguous:
+    if type(x) is not np.ndarray or not x.size or not x.flags.c_contiguous:
         return None
     if only_definitions() or not is_ready(x.size):
         return None

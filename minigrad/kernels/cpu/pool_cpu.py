@@ -2,13 +2,14 @@
 
 These kernels are written by hand, because no other operation goes through windows. Sums of all 3 by 3 windows of 100,000
 elements take 238 microseconds instead of NumPy's 390, sums of 7 by 7 windows without overlap 52 instead of 315.
-ops/nn/pool_operations.py has the definitions, and handles small arrays. None means that NumPy is as fast.
+ops/nn/pool_operations.py has the definitions, which compute where the result is None: without a compiler.
 """
 
 from __future__ import annotations
 
 import math
 from functools import lru_cache, partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,7 +21,6 @@ from ..fallback import worth
 from ..pool_windows import Windows, bounds, runs
 from ..threads import launch
 
-POOL_FROM = 256  # elements; NumPy makes a dozen calls for them
 ONE_ROW = Windows(1, 1, 1, 0, 1)
 
 SOURCE = '''"""Windows of images of {real}."""
@@ -163,49 +163,57 @@ def largest(x: np.ndarray, windows: tuple[Windows, ...]) -> tuple | None:
     """Return the largest element of each window over the last one or two dimensions, and its place in the flattened input."""
     if on_device(x):
         return cuda_kernels("pool_cuda").largest(x, windows)
-    shape, seen, seen_out, halved = planned(x.shape, windows)
-    out, place = np.empty(shape, x.dtype), np.empty(shape, I8)
+    plan = planned(x.shape, windows)
+    out, place = np.empty(plan.shape, x.dtype), np.empty(plan.shape, I8)
     if not out.size:
         return out, place
-    if not worth(x, x.size, POOL_FROM):
+    if not worth(x, x.size, 1):
         return None
-    images = [contiguous(x).reshape(seen), place.reshape(seen_out), out.reshape(seen_out)]
-    if halved and len(windows) == 1:
+    images = [contiguous(x).reshape(plan.seen), place.reshape(plan.seen_out), out.reshape(plan.seen_out)]
+    if plan.halved and len(windows) == 1:
         launch(module(x.dtype).max_pool_pairs, images)
-    elif halved:
+    elif plan.halved:
         launch(module(x.dtype).max_pool_two, [x.shape[-1], *images])
     else:
-        rows, columns = in_two_dims(windows)
-        steps = np.uint64(rows.every), np.uint64(columns.every)
-        launch(partial(module(x.dtype).max_pool, *bounds(rows), *bounds(columns), *steps), images, x.size)
+        launch(partial(module(x.dtype).max_pool, *plan.bounds, *plan.steps), images, x.size)
     return out, place
 
 
+class Images(NamedTuple):
+    """An array and the results of its windows, as the kernels see them."""
+
+    shape: tuple  # of the results
+    seen: tuple
+    seen_out: tuple
+    bounds: tuple  # of rows and columns
+    runs: np.ndarray  # of columns
+    steps: tuple
+    halved: bool  # True if pairs of elements become one
+
+
 @lru_cache(1024)
-def planned(shape: tuple, windows: tuple[Windows, ...]) -> tuple:
-    """Return the shape of the maxima, of the input and of them as images, and True if pairs of elements become one."""
-    shapes = (shape, results_shape(shape, windows))
-    seen, seen_out = (image_shape(s, len(windows)) for s in shapes)
-    return shapes[1], seen, seen_out, all(w[2:] == (2, 0, 2, 1, 1) and 2 * w.number <= w.size for w in windows)
+def planned(shape: tuple, windows: tuple[Windows, ...]) -> Images:
+    """Return how kernels see an array of a shape and the results of its windows."""
+    results = results_shape(shape, windows)
+    seen, seen_out = (image_shape(s, len(windows)) for s in (shape, results))
+    rows, columns = in_two_dims(windows)
+    steps = np.uint64(rows.every), np.uint64(columns.every)
+    halved = all(w[2:] == (2, 0, 2, 1, 1) and 2 * w.number <= w.size for w in windows)
+    return Images(results, seen, seen_out, (*bounds(rows), *bounds(columns)), runs(columns), steps, halved)
 
 
 def sums(x: np.ndarray, windows: tuple[Windows, ...]) -> np.ndarray | None:
     """Return the sum of each window over the last one or two dimensions."""
     if on_device(x):
         return cuda_kernels("pool_cuda").sums(x, windows)
-    shape = results_shape(x.shape, windows)
-    if not x.size or 0 in shape:
-        return np.zeros(shape, x.dtype)
-    work = max(x.size, math.prod(shape))
-    if not worth(x, work, POOL_FROM):
+    plan = planned(x.shape, windows)
+    out = np.empty(plan.shape, x.dtype)
+    if not x.size or not out.size:
+        return np.zeros(plan.shape, x.dtype)
+    if not worth(x, work := max(x.size, out.size), 1):
         return None
-    out = np.empty(shape, x.dtype)
-    rows, columns = in_two_dims(windows)
-    launch(
-        partial(module(x.dtype).sums, *bounds(rows), *bounds(columns), runs(columns)),
-        [as_images(a, len(windows)) for a in (x, out)],
-        work,
-    )
+    images = [contiguous(x).reshape(plan.seen), out.reshape(plan.seen_out)]
+    launch(partial(module(x.dtype).sums, *plan.bounds, plan.runs), images, work)
     return out
 
 
@@ -213,7 +221,7 @@ def put(g: np.ndarray, place: np.ndarray, shape: tuple, n: int) -> np.ndarray | 
     """Return zeros of a shape with g added at the places in the last n dimensions."""
     if on_device(g):
         return cuda_kernels("pool_cuda").put(g, place, shape, n)
-    if not worth(g, math.prod(shape), POOL_FROM):
+    if not worth(g, math.prod(shape), 1):
         return None
     dx, number = np.empty(shape, g.dtype), math.prod(g.shape[g.ndim - n :])
     given = [np.ascontiguousarray(a).reshape(-1, number) for a in (g, place)]

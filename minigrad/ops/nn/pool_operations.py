@@ -55,6 +55,7 @@ class EvenParts(NamedTuple):
     size: tuple
     number: tuple
 
+    @functools.lru_cache(1024)  # noqa: B019  equal ones share it
     def along(self) -> tuple[Windows, ...]:
         """Return the windows along each dimension: they slide if they do not overlap."""
         return tuple([
@@ -125,7 +126,7 @@ class SpreadAvg(Linear):
 
     @staticmethod
     def impl(x: np.ndarray, windows: Sliding | EvenParts, count_pad: bool, divisor: int | None) -> np.ndarray:
-        return sums(divided(x, windows, count_pad, divisor), tuple([w.transposed() for w in windows.along()]))
+        return sums(divided(x, windows, count_pad, divisor), containing(windows))
 
     dx = lambda g, windows, count_pad, divisor: AvgPool.apply(g, windows, count_pad, divisor)
     batch = lambda x, *settings: (x, *settings)
@@ -223,6 +224,12 @@ def elements_per_window(windows: Sliding | EvenParts, count_pad: bool) -> Any:
     margins = windows.padding if count_pad and isinstance(windows, Sliding) else (0,) * len(along)
     counts = math.prod(np.ix_(*[w.lengths(margin) for w, margin in zip(along, margins)]))
     return int(counts.flat[0]) if counts.size and (counts == counts.flat[0]).all() else counts
+
+
+@functools.lru_cache(1024)
+def containing(windows: Sliding | EvenParts) -> tuple[Windows, ...]:
+    """Return along each dimension the windows of results that contain each element."""
+    return tuple([w.transposed() for w in windows.along()])
 
 
 def crossed(windows: tuple[Windows, ...]) -> tuple[np.ndarray, np.ndarray]:
