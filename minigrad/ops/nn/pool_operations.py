@@ -142,8 +142,6 @@ class SpreadAvg(Linear):
 
 def largest(x: np.ndarray, windows: tuple[Windows, ...]) -> tuple:
     """Return the largest element of each window over the last dimensions, and its position in these, flattened."""
-    if len(windows) > 2:
-        return largest_of_planes(x, windows)
     if (found := kernels.largest(x, windows)) is not None:
         return found
     places, inside = crossed(windows)
@@ -156,23 +154,6 @@ def largest(x: np.ndarray, windows: tuple[Windows, ...]) -> tuple:
         last = values.shape[-1] - 1 - np.isnan(values)[..., ::-1].argmax(-1)
         best = np.where(found != found, np.expand_dims(last, -1), best)
     return found[..., 0], np.take_along_axis(np.broadcast_to(places, values.shape), best, -1)[..., 0]
-
-
-def largest_of_planes(x: np.ndarray, windows: tuple[Windows, ...]) -> tuple:
-    """Return the same for more than two dimensions: the maxima of each plane, then the maxima across planes."""
-    first, *plane = windows
-    values, within = largest(x, tuple(plane))
-    lead, number, size = (
-        x.shape[: x.ndim - len(windows)],
-        values.shape[x.ndim - len(plane) :],
-        x.shape[x.ndim - len(plane) :],
-    )
-    n = math.prod(number)
-    values, at = largest(values.reshape(*lead, first.size, n), (first, Windows(n, n, 1, 0, 1)))
-    inside = np.minimum(at, first.size * n - 1).reshape(*lead, first.number * n)  # a window may start behind the input
-    within = np.take_along_axis(within.reshape(*lead, first.size * n), inside, -1)
-    place = at // max(n, 1) * math.prod(size) + within.reshape(at.shape)
-    return tuple([a.reshape(*lead, first.number, *number) for a in (values, place)])
 
 
 def put(g: Tensor, shape: tuple, at: Tensor, windows: Sliding | EvenParts) -> Tensor:
