@@ -215,6 +215,15 @@ CALLS = {
             "and (windows := windows_of(a.shape, kernel_size, stride, padding, dilation, ceil_mode))",
         )
     },
+    "AvgPool": {
+        "avg_pool2d": Call(
+            "impl(a, windows, count_include_pad, None)",
+            "windows, count_include_pad, None",
+            f"{FLOATS} and divisor_override is None and type(count_include_pad) is bool and type(kernel_size) is int "
+            "and tuple not in (type(stride), type(padding)) "
+            "and (windows := windows_of(a.shape, kernel_size, stride, padding, 1, ceil_mode))",
+        )
+    },
     "ClampBetween": {
         "clamp": Call(
             "compute(a, min, max)",

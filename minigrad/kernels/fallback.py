@@ -45,14 +45,20 @@ def only_definitions() -> bool:
 # A program loads Numba, which takes half a second, for this many elements, or once this many calls had fewer.  A first lesson,
 # or the first step of a small network, does not wait for it.
 LOAD_FROM, PATIENCE = 4096, 1000
+FEW = 256  # fewer elements neither load it nor count, because a dozen NumPy calls take microseconds
 
 
 def is_ready(size: int) -> bool:
     """Return True if a kernel may run on this number of elements: the compiler is loaded, or it is time to load it."""
     if size >= LOAD_FROM or "numba" in sys.modules:
         return True
-    Compiler.refused += 1
-    return Compiler.refused > PATIENCE
+    Compiler.refused += size >= FEW
+    return size >= FEW and Compiler.refused > PATIENCE
+
+
+def is_few(x: Any) -> bool:
+    """Return True for an array of so few elements that no kernel takes it before the compiler is loaded."""
+    return type(x) is np.ndarray and x.size < FEW and "numba" not in sys.modules
 
 
 def worth(x: Any, work: int, least: int) -> bool:

@@ -3,7 +3,7 @@
 A line that has just been read is in the processor's nearest cache, so all steps on it cost one trip to main memory.
 `forward` runs an operation's program and `backward` its formulas, through kernels that the compiler generates from them
 (compile/eager_kernels.py), one per dtype and layout, for the processor or a GPU (kernels/cuda/lines_cuda.py). The result is
-None where NumPy is as good: for small arrays and other layouts.
+None where the definition has to do: without a compiler, and for other layouts.
 
 Each argument and result has a kind: ALL has one element per element of x, LINE one number per line with the line's
 dimensions as 1, EACH the same without them, WEIGHT numbers that broadcast to x, NUMBER a single number. `gives` lists the
@@ -31,8 +31,6 @@ I8 = np.dtype(np.int64)
 ALL, LINE, EACH, WEIGHT, NUMBER = "all", "line", "each", "weight", "number"
 HOLDS = {"x": ALL, "log_p": ALL, "target": EACH, "w": EACH}
 HOLDS |= dict.fromkeys(("weight", "bias", "factor", "begin"), WEIGHT)
-# elements; below, a dozen NumPy calls cost less than a beginner's first wait for the compiler
-ROWS_FROM, OTHERS_FROM = 256, 2048
 CACHED = 1 << 17  # elements of several channels that fit in the nearest cache
 NARROW = 16  # elements of a channel in an image; below, one loop takes all channels together
 SLIM = 8  # adjacent columns; below, the kernel would work on single numbers, so they are copied to rows
@@ -168,7 +166,7 @@ def on_device_or_host(plan: Plan, args: tuple, like: Any) -> list | None:
 def run(plan: Plan, args: tuple) -> list | None:
     """Run a kernel on all lines."""
     x = args[plan.x]
-    if type(x) is not np.ndarray or x.size < ROWS_FROM or not x.flags.c_contiguous:
+    if type(x) is not np.ndarray or not x.size or not x.flags.c_contiguous:
         return None
     if only_definitions() or not is_ready(x.size):
         return None
@@ -235,8 +233,7 @@ def prepared(plan: Plan, args: tuple, key: tuple) -> Call | None:
         plan.calls.clear()
         plan.direct.clear()
     x, layout = args[plan.x], plan.layout(args, key[len(key) - len(plan.weights) :])
-    rows = layout is not None and layout.reduced == (False, True)
-    if layout is None or x.dtype.kind != "f" or x.size < (ROWS_FROM if rows else OTHERS_FROM):
+    if layout is None or x.dtype.kind != "f":
         return None
     if is_slim(plan, args, layout):
         plan.calls[key] = USE_ROWS

@@ -1,7 +1,7 @@
 """Rows: operations along the lines of an array (softmax, norms, losses of classes), each stated once, by its program.
 
-Large arrays have a kernel that is generated from the program, or from the formulas for backward, and treats each line in one
-go (kernels/row_kernels.py).  For the others the same code runs on arrays as it is (formula.on_arrays), without tensors.
+A kernel that is generated from the program, or from the formulas for backward, treats each line in one go
+(kernels/row_kernels.py).  Where none can run, the same code runs on arrays as it is (formula.on_arrays), without tensors.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-import numpy as np
-
 from ..kernels import formula, row_kernels
+from ..kernels.fallback import is_few
 from .base.families import Operation
 from .base.nodes import ShapeOf
 from .base.primitive import Primitive
@@ -29,7 +28,7 @@ class OnLines(Primitive):
 
     @classmethod
     def impl(cls, *args: Any) -> Any:
-        found = None if is_small(args[0]) else cls.on_lines(*args)
+        found = None if is_few(args[0]) else cls.on_lines(*args)
         if found is None:
             return formula.on_arrays(cls.program)(*args)
         return found[0] if len(found) == 1 else tuple(found)
@@ -45,19 +44,12 @@ class OnLines(Primitive):
         """Return the gradients of all arguments whose formulas find their values, if only the first result has one."""
         if gs[0] is None or any([g is not None for g in gs[1:]]):
             return None
-        ends = cls.gives[0] is row_kernels.ALL, cls.gives[-1] is row_kernels.ALL
-        whole = gs[0] if ends[0] else bound[-1] if ends[1] else bound[0]
-        found = None if is_small(whole) else row_kernels.backward(cls, gs, bound)
+        found = None if is_few(gs[0]) else row_kernels.backward(cls, gs, bound)
         return pull_on_arrays(cls)(*bound, *gs) if found is None else found
 
 
 class Rows(OnLines, Operation):
     """An Operation along the lines of an array; its formulas are pull-backs."""
-
-
-def is_small(x: Any) -> bool:
-    """Return True for an array that no kernel takes."""
-    return type(x) is np.ndarray and x.size < row_kernels.ROWS_FROM
 
 
 @cache

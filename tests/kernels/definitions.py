@@ -9,16 +9,14 @@ import minigrad
 from minigrad.kernels import cache, fallback, row_kernels, threads
 from minigrad.kernels.cpu import (
     index_cpu,
-    pool_cpu,
     reductions_cpu,
     scans_cpu,
     topk,
 )
 
 MODULES = (fallback, row_kernels, topk, reductions_cpu)
-THRESHOLDS = ((row_kernels, "OTHERS_FROM"), (row_kernels, "ROWS_FROM"), (index_cpu, "PLACES_FROM"),
-              (scans_cpu, "SCAN_FROM"), (topk, "RANK_FROM"), (reductions_cpu, "REDUCE_FROM"),
-              (reductions_cpu, "LOOPS_FROM"), (pool_cpu, "POOL_FROM"))  # fmt: skip
+THRESHOLDS = ((fallback, "FEW"), (index_cpu, "PLACES_FROM"), (scans_cpu, "SCAN_FROM"), (topk, "RANK_FROM"),
+              (reductions_cpu, "REDUCE_FROM"), (reductions_cpu, "LOOPS_FROM"))  # fmt: skip
 
 
 def numbers(shape, dtype="float64", seed=0):

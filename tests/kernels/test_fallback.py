@@ -189,3 +189,17 @@ print("numba" in sys.modules)
 def test_the_compiler_is_loaded_for_large_arrays_and_for_many_small_ones(rounds, size, loaded):
     done = python("-c", LOADING.format(rounds=rounds, size=size), cwd=ROOT, new=True)
     assert done.stdout.split() == [str(loaded).encode()], done.stderr
+
+
+FEW = """
+import sys, minigrad
+F, x = minigrad.nn.functional, minigrad.randn(1, 3, 8, 8, requires_grad=True)
+for _ in range(1100):
+    F.cross_entropy(F.avg_pool2d(F.max_pool2d(x, 2), 2).flatten(2).mT, minigrad.zeros(1, 3).long()).backward()
+print("numba" in sys.modules)
+"""
+
+
+def test_few_elements_never_load_the_compiler():
+    done = python("-c", FEW, cwd=ROOT, new=True)
+    assert done.stdout.split() == [b"False"], done.stderr

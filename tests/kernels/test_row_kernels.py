@@ -1,10 +1,13 @@
 """Fused kernels of operations on lines: when they are written, for what, and which gradients they give."""
 
+import importlib
+import sys
+
 import numpy as np
 import pytest
 
 import minigrad
-from minigrad.kernels import cache, row_kernels
+from minigrad.kernels import cache, fallback, row_kernels
 from minigrad.ops.nn.class_losses import NLL, MeanNLL
 from minigrad.ops.nn.softmax import Softmax
 from minigrad.ops.nn.standardize import LayerNorm
@@ -43,10 +46,17 @@ def test_one_kernel_for_all_sizes_of_a_layout(fresh):
     assert [key[0] for key in plan.kernels] == [(False, True), (False, True, False), (False, True)]
 
 
-def test_small_arrays_have_no_kernel_written(fresh):
-    minigrad.tensor(numbers((5, 7))).softmax(1)
-    minigrad.tensor(numbers((5, 7, 8))).softmax(1)
-    assert not row_kernels.forward_plan(Softmax).kernels
+@pytest.mark.parametrize("shape, dim", [((5, 7), 1), ((4, 5, 6), 1), ((1, 1), 0), ((3,), 0)])
+def test_small_arrays_have_kernels_but_do_not_load_the_compiler(fresh, monkeypatch, shape, dim):
+    x, plan = minigrad.tensor(numbers(shape)), row_kernels.forward_plan(Softmax)
+    asked = fallback.Compiler.refused
+    importlib.import_module("numba")
+    with monkeypatch.context() as m:
+        m.delitem(sys.modules, "numba")
+        expected = x.softmax(dim).numpy()
+    assert not plan.kernels and fallback.Compiler.refused == asked
+    np.testing.assert_allclose(x.softmax(dim).numpy(), expected, rtol=1e-14)
+    assert len(plan.kernels) == 1
 
 
 def test_kernels_have_no_line_of_the_users(fresh, monkeypatch):
@@ -111,15 +121,6 @@ def test_what_is_computed_of_all_lines_is_not_shared_among_threads(monkeypatch):
     expected = defined(lambda x: F.cross_entropy(x, target), x)
     np.testing.assert_allclose(loss.item(), expected[0], rtol=1e-12)
     np.testing.assert_allclose(dx.numpy(), expected[1], atol=1e-14)
-
-
-def test_thresholds_hold_for_shapes_that_were_small(fresh, monkeypatch):
-    minigrad.tensor(numbers((4, 5, 6))).softmax(1)
-    minigrad.tensor(numbers((4, 50, 6))).softmax(1)
-    monkeypatch.setattr(row_kernels, "ROWS_FROM", 1)
-    monkeypatch.setattr(row_kernels, "OTHERS_FROM", 1)
-    minigrad.tensor(numbers((4, 5, 6))).softmax(1)
-    assert len(row_kernels.forward_plan(Softmax).calls) == 1
 
 
 def test_a_program_that_is_no_loop_is_an_internal_error(fresh, monkeypatch):

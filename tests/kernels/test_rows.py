@@ -171,9 +171,9 @@ def test_several_threads_give_the_same(name, monkeypatch):
         np.testing.assert_allclose(a, b, rtol=1e-14, atol=1e-14)
 
 
-def test_small_arrays_and_other_layouts_are_numpys(count):
+def test_other_layouts_are_numpys(count):
     x = minigrad.tensor(numbers((64, 128), "float64"))
-    for made in (x[:1], x.mT, x[:, ::2], x.long()):
+    for made in (x.mT, x[:, ::2], x.long()):
         x.new_tensor(made.numpy())
         made.softmax(-1, dtype=minigrad.float64) if made.dtype == minigrad.int64 else made.softmax(-1)
     x.softmax(0)

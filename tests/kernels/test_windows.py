@@ -36,6 +36,8 @@ def test_largest_of_windows(case, ceil, dtype, monkeypatch):
     agree(monkeypatch, lambda x: F.max_pool2d(x, *case, ceil, True), x[:, :, ::-1].swapaxes(0, 1))
     row = [c if isinstance(c, int) else c[1] for c in case]
     agree(monkeypatch, lambda x: F.max_pool1d(x, *row, ceil, True), x[:, 0])
+    planes = [c if isinstance(c, int) else (c[1], *c) for c in case]
+    agree(monkeypatch, lambda x: F.max_pool3d(x, *planes, ceil, True), rounded((2, 8, 9, 11), dtype))
 
 
 @FLOATS
@@ -48,6 +50,7 @@ def test_infinities_and_nan(dtype, monkeypatch):
     x[3, 0, :4], x[5, 0, 2:], x[6] = -np.inf, np.inf, -np.inf
     for case in CASES:
         agree(monkeypatch, lambda x, case=case: F.max_pool2d(x, *case, return_indices=True), x)
+    agree(monkeypatch, lambda x: F.max_pool3d(x, 2, 1, return_indices=True), x[:, 0][None])
     agree(monkeypatch, lambda x: F.max_pool1d(x, 2, return_indices=True), x[:, 0])
 
 
@@ -81,6 +84,7 @@ def test_largest_of_even_parts(parts, dtype, monkeypatch):
     for image in (x, x[:, :, ::-1].swapaxes(0, 1)):
         agree(monkeypatch, lambda x: F.adaptive_max_pool2d(x, (parts, 4), True), image)
         agree(monkeypatch, lambda x: F.adaptive_max_pool1d(x, parts, True), image[0])
+        agree(monkeypatch, lambda x: F.adaptive_max_pool3d(x, (2, parts, 4), True), image)
 
 
 def test_means_of_even_parts_of_nothing(monkeypatch):

@@ -2,13 +2,14 @@
 
 These kernels are written by hand, because no other operation goes through windows. Sums of all 3 by 3 windows of 100,000
 elements take 238 microseconds instead of NumPy's 390, sums of 7 by 7 windows without overlap 52 instead of 315.
-ops/nn/pool_operations.py has the definitions, and handles small arrays. None means that NumPy is as fast.
+ops/nn/pool_operations.py has the definitions, which compute where the result is None: without a compiler.
 """
 
 from __future__ import annotations
 
 import math
 from functools import lru_cache, partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,8 +21,7 @@ from ..fallback import worth
 from ..pool_windows import Windows, bounds, runs
 from ..threads import launch
 
-POOL_FROM = 256  # elements; NumPy makes a dozen calls for them
-ONE_ROW = Windows(1, 1, 1, 0, 1)
+ONE = Windows(1, 1, 1, 0, 1)
 
 SOURCE = '''"""Windows of images of {real}."""
 
@@ -34,45 +34,52 @@ from numpy import uint64 as at
 
 
 @njit(nogil=True)
-def max_pool(top, bottom, left, right, down, along, x_, place_, out_):
-    """Find the largest element of windows from top to bottom and left to right; bounds are unsigned, so never negative.
+def max_pool(front, back, top, bottom, left, right, deep, down, along, x_, place_, out_):
+    """Find the largest element of windows from front to back, top to bottom and left to right.
+
+    Bounds are unsigned, so never negative.
 
     Of equal elements the first counts, of several NaN the last. Selects replace branches, which no processor can predict here.
     Each select waits for the one before, and testing for NaN in the same one would double a window's time.
     """
-    width = at(x_.shape[2])
+    width, plane = at(x_.shape[3]), at(x_.shape[2]) * at(x_.shape[3])
     for r in range(len(x_)):
         x, place, out, to = x_[r].reshape(-1), place_[r].reshape(-1), out_[r].reshape(-1), 0
-        for i in range(out_.shape[1]):
-            for j in range(out_.shape[2]):
-                found = top[i] * width + left[j]
-                best, odd = real(-inf), False  # a window may be all padding
-                h = top[i]
-                while h < bottom[i]:  # a range with a step divides to find its length, which costs more than a window
-                    k, end = h * width + left[j], h * width + right[j]
-                    while k < end:
-                        value = x[k]
-                        better = value > best
-                        best = value if better else best
-                        found = k if better else found
-                        odd |= value != value
-                        k += along
-                    h += down
-                if odd:
-                    for h in range(top[i], bottom[i], down):
-                        for k in range(h * width + left[j], h * width + right[j], along):
-                            if x[k] != x[k]:
-                                best, found = x[k], k
-                out[to], place[to] = best, found
-                to += 1
+        for p in range(out_.shape[1]):
+            for i in range(out_.shape[2]):
+                for j in range(out_.shape[3]):
+                    found = front[p] * plane + top[i] * width + left[j]
+                    best, odd = real(-inf), False  # a window may be all padding
+                    d = front[p]
+                    while d < back[p]:  # a range with a step divides to find its length, which costs more than a window
+                        h, end_h = d * plane + top[i] * width, d * plane + bottom[i] * width
+                        while h < end_h:
+                            k, end = h + left[j], h + right[j]
+                            while k < end:
+                                value = x[k]
+                                better = value > best
+                                best = value if better else best
+                                found = k if better else found
+                                odd |= value != value
+                                k += along
+                            h += down * width
+                        d += deep
+                    if odd:
+                        for d in range(front[p], back[p], deep):
+                            for h in range(d * plane + top[i] * width, d * plane + bottom[i] * width, down * width):
+                                for k in range(h + left[j], h + right[j], along):
+                                    if x[k] != x[k]:
+                                        best, found = x[k], k
+                    out[to], place[to] = best, found
+                    to += 1
 
 
 @njit(nogil=True)
 def max_pool_two(width, x_, place_, out_):
     """Handle windows of 2 by 2 that neither overlap nor leave the input, as in most networks."""
     for r in range(len(x_)):
-        for i in range(out_.shape[1]):
-            out, place, x, y = out_[r, i], place_[r, i], x_[r, 2 * i], x_[r, 2 * i + 1]
+        for i in range(out_.shape[2]):
+            out, place, x, y = out_[r, 0, i], place_[r, 0, i], x_[r, 0, 2 * i], x_[r, 0, 2 * i + 1]
             for j in range(out.size):
                 a, b, c, d = x[2 * j], x[2 * j + 1], y[2 * j], y[2 * j + 1]
                 right = (b > a) | (b != b)
@@ -88,7 +95,7 @@ def max_pool_two(width, x_, place_, out_):
 def max_pool_pairs(x_, place_, out_):
     """Handle pairs of neighbours in one dimension."""
     for r in range(len(x_)):
-        out, place, x = out_[r, 0], place_[r, 0], x_[r, 0]
+        out, place, x = out_[r, 0, 0], place_[r, 0, 0], x_[r, 0, 0]
         for j in range(out.size):
             a, b = x[2 * j], x[2 * j + 1]
             right = (b > a) | (b != b)
@@ -160,52 +167,59 @@ module = by_dtype("windows", SOURCE)
 
 
 def largest(x: np.ndarray, windows: tuple[Windows, ...]) -> tuple | None:
-    """Return the largest element of each window over the last one or two dimensions, and its place in the flattened input."""
+    """Return the largest element of each window over the last one to three dimensions, and its place in these, flattened."""
     if on_device(x):
         return cuda_kernels("pool_cuda").largest(x, windows)
-    shape, seen, seen_out, halved = planned(x.shape, windows)
-    out, place = np.empty(shape, x.dtype), np.empty(shape, I8)
+    plan = planned(x.shape, windows, 3)
+    out, place = np.empty(plan.shape, x.dtype), np.empty(plan.shape, I8)
     if not out.size:
         return out, place
-    if not worth(x, x.size, POOL_FROM):
+    if not worth(x, x.size, 1):
         return None
-    images = [contiguous(x).reshape(seen), place.reshape(seen_out), out.reshape(seen_out)]
-    if halved and len(windows) == 1:
+    images = [contiguous(x).reshape(plan.seen), place.reshape(plan.seen_out), out.reshape(plan.seen_out)]
+    if plan.halved and len(windows) == 1:
         launch(module(x.dtype).max_pool_pairs, images)
-    elif halved:
+    elif plan.halved:
         launch(module(x.dtype).max_pool_two, [x.shape[-1], *images])
     else:
-        rows, columns = in_two_dims(windows)
-        steps = np.uint64(rows.every), np.uint64(columns.every)
-        launch(partial(module(x.dtype).max_pool, *bounds(rows), *bounds(columns), *steps), images, x.size)
+        launch(partial(module(x.dtype).max_pool, *plan.bounds, *plan.steps), images, x.size)
     return out, place
 
 
+class Images(NamedTuple):
+    """An array and the results of its windows, as the kernels see them: images of two or three dimensions."""
+
+    shape: tuple  # of the results
+    seen: tuple
+    seen_out: tuple
+    bounds: tuple  # along each dimension
+    runs: np.ndarray  # along the last one
+    steps: tuple
+    halved: bool  # True if pairs of elements become one
+
+
 @lru_cache(1024)
-def planned(shape: tuple, windows: tuple[Windows, ...]) -> tuple:
-    """Return the shape of the maxima, of the input and of them as images, and True if pairs of elements become one."""
-    shapes = (shape, results_shape(shape, windows))
-    seen, seen_out = (image_shape(s, len(windows)) for s in shapes)
-    return shapes[1], seen, seen_out, all(w[2:] == (2, 0, 2, 1, 1) and 2 * w.number <= w.size for w in windows)
+def planned(shape: tuple, windows: tuple[Windows, ...], dims: int) -> Images:
+    """Return how kernels see an array of a shape and the results of its windows: as images of `dims` dimensions."""
+    n, results, along = len(windows), results_shape(shape, windows), in_dims(windows, dims)
+    seen, seen_out = (image_shape(s, n, dims) for s in (shape, results))
+    ends, steps = [end for w in along for end in bounds(w)], [np.uint64(w.every) for w in along]
+    halved = n < 3 and all(w[2:] == (2, 0, 2, 1, 1) and 2 * w.number <= w.size for w in windows)
+    return Images(results, seen, seen_out, tuple(ends), runs(along[-1]), tuple(steps), halved)
 
 
 def sums(x: np.ndarray, windows: tuple[Windows, ...]) -> np.ndarray | None:
     """Return the sum of each window over the last one or two dimensions."""
     if on_device(x):
         return cuda_kernels("pool_cuda").sums(x, windows)
-    shape = results_shape(x.shape, windows)
-    if not x.size or 0 in shape:
-        return np.zeros(shape, x.dtype)
-    work = max(x.size, math.prod(shape))
-    if not worth(x, work, POOL_FROM):
+    plan = planned(x.shape, windows, 2)
+    out = np.empty(plan.shape, x.dtype)
+    if not x.size or not out.size:
+        return np.zeros(plan.shape, x.dtype)
+    if not worth(x, work := max(x.size, out.size), 1):
         return None
-    out = np.empty(shape, x.dtype)
-    rows, columns = in_two_dims(windows)
-    launch(
-        partial(module(x.dtype).sums, *bounds(rows), *bounds(columns), runs(columns)),
-        [as_images(a, len(windows)) for a in (x, out)],
-        work,
-    )
+    images = [contiguous(x).reshape(plan.seen), out.reshape(plan.seen_out)]
+    launch(partial(module(x.dtype).sums, *plan.bounds, plan.runs), images, work)
     return out
 
 
@@ -213,7 +227,7 @@ def put(g: np.ndarray, place: np.ndarray, shape: tuple, n: int) -> np.ndarray | 
     """Return zeros of a shape with g added at the places in the last n dimensions."""
     if on_device(g):
         return cuda_kernels("pool_cuda").put(g, place, shape, n)
-    if not worth(g, math.prod(shape), POOL_FROM):
+    if not worth(g, math.prod(shape), 1):
         return None
     dx, number = np.empty(shape, g.dtype), math.prod(g.shape[g.ndim - n :])
     given = [np.ascontiguousarray(a).reshape(-1, number) for a in (g, place)]
@@ -226,16 +240,16 @@ def results_shape(shape: tuple, windows: tuple[Windows, ...]) -> tuple:
     return (*shape[: len(shape) - len(windows)], *[w.number for w in windows])
 
 
-def as_images(a: np.ndarray, n: int) -> np.ndarray:
-    """Return an array as images of its last n dimensions."""
-    return contiguous(a).reshape(image_shape(a.shape, n))
+def as_images(a: np.ndarray, n: int, dims: int) -> np.ndarray:
+    """Return an array as images of its last n dimensions, in `dims` dimensions."""
+    return contiguous(a).reshape(image_shape(a.shape, n, dims))
 
 
-def image_shape(shape: tuple, n: int) -> tuple:
-    """Return the shape of images of the last n dimensions; a single dimension becomes one row."""
-    return (-1, *(1,) * (2 - n), *shape[len(shape) - n :])
+def image_shape(shape: tuple, n: int, dims: int) -> tuple:
+    """Return the shape of images of the last n dimensions, in `dims` dimensions: one plane, or one row."""
+    return (-1, *(1,) * (dims - n), *shape[len(shape) - n :])
 
 
-def in_two_dims(windows: tuple[Windows, ...]) -> tuple[Windows, ...]:
-    """Return the windows over rows and columns; a single dimension becomes one row."""
-    return (ONE_ROW,) * (2 - len(windows)) + windows
+def in_dims(windows: tuple[Windows, ...], dims: int) -> tuple[Windows, ...]:
+    """Return the windows along `dims` dimensions: of one plane, or of one row."""
+    return (ONE,) * (dims - len(windows)) + windows

@@ -10,12 +10,12 @@ import math
 import numpy as np
 
 from ..cache import by_dtype
-from ..cpu.pool_cpu import as_images, in_two_dims, results_shape
+from ..cpu.pool_cpu import as_images, in_dims, results_shape
 from ..pool_windows import Windows
 from . import kernel_modules
 from .device_array import DeviceArray, empty
 
-SOURCE = '''"""Windows of images of {real}: arrays are (images, height, width)."""
+SOURCE = '''"""Windows of images of {real}: arrays are (images, height, width), for maxima (images, depth, height, width)."""
 
 from math import inf
 
@@ -34,19 +34,25 @@ def bounds(i, step, begin, end, by, every, size):
 
 
 @cuda.jit
-def max_pool(x, step_h, begin_h, end_h, by_h, every_h, step_w, begin_w, end_w, by_w, every_w, out, place):
+def max_pool(x, step_d, begin_d, end_d, by_d, every_d, step_h, begin_h, end_h, by_h, every_h,
+             step_w, begin_w, end_w, by_w, every_w, out, place):
     """Find the largest element of each window: of equal ones the first, of several NaN the last; it may be all padding."""
+    _, planes, rows, columns = out.shape
+    _, depth, height, width = x.shape
     for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
-        image, row, column = i // (out.shape[1] * out.shape[2]), i // out.shape[2] % out.shape[1], i % out.shape[2]
-        top, bottom = bounds(row, step_h, begin_h, end_h, by_h, every_h, x.shape[1])
-        left, right = bounds(column, step_w, begin_w, end_w, by_w, every_w, x.shape[2])
-        best, found = real(LOWEST), top * x.shape[2] + left
-        for h in range(top, bottom, every_h):
-            for w in range(left, right, every_w):
-                value = x[image, h, w]
-                if value > best or value != value:
-                    best, found = value, h * x.shape[2] + w
-        out[image, row, column], place[image, row, column] = best, found
+        image, plane = i // (planes * rows * columns), i // (rows * columns) % planes
+        row, column = i // columns % rows, i % columns
+        front, back = bounds(plane, step_d, begin_d, end_d, by_d, every_d, depth)
+        top, bottom = bounds(row, step_h, begin_h, end_h, by_h, every_h, height)
+        left, right = bounds(column, step_w, begin_w, end_w, by_w, every_w, width)
+        best, found = real(LOWEST), (front * height + top) * width + left
+        for d in range(front, back, every_d):
+            for h in range(top, bottom, every_h):
+                for w in range(left, right, every_w):
+                    value = x[image, d, h, w]
+                    if value > best or value != value:
+                        best, found = value, (d * height + h) * width + w
+        out[image, plane, row, column], place[image, plane, row, column] = best, found
 
 
 @cuda.jit
@@ -76,17 +82,17 @@ module = by_dtype("pool", SOURCE, kernel_modules.load)
 
 
 def largest(x: DeviceArray, windows: tuple[Windows, ...]) -> tuple:
-    """Return the largest element of each window over the last one or two dimensions, and its place in the flattened input."""
+    """Return the largest element of each window over the last one to three dimensions, and its place in these, flattened."""
     shape = results_shape(x.shape, windows)
     out, place = empty(shape, x.dtype), empty(shape, np.dtype(np.int64))
-    launch("max_pool", x, windows, out, place)
+    launch("max_pool", x, windows, 3, out, place)
     return out, place
 
 
 def sums(x: DeviceArray, windows: tuple[Windows, ...]) -> DeviceArray:
     """Return the sum of each window over the last one or two dimensions."""
     out = empty(results_shape(x.shape, windows), x.dtype)
-    launch("window_sum", x, windows, out)
+    launch("window_sum", x, windows, 2, out)
     return out
 
 
@@ -101,11 +107,11 @@ def put(g: DeviceArray, place: DeviceArray, shape: tuple, n: int) -> DeviceArray
     return dx
 
 
-def launch(name: str, x: DeviceArray, windows: tuple[Windows, ...], *outs: DeviceArray) -> None:
-    """Run a kernel with one thread per element of the results."""
+def launch(name: str, x: DeviceArray, windows: tuple[Windows, ...], dims: int, *outs: DeviceArray) -> None:
+    """Run a kernel on images of `dims` dimensions, with one thread per element of the results."""
     if outs[0].size and x.size:
-        images = [as_images(a, len(windows)) for a in (x, *outs)]
-        settings = [number for w in in_two_dims(windows) for number in w[2:]]
+        images = [as_images(a, len(windows), dims) for a in (x, *outs)]
+        settings = [number for w in in_dims(windows, dims) for number in w[2:]]
         getattr(module(x.dtype), name)[kernel_modules.threads(outs[0].size)](images[0], *settings, *images[1:])
     else:
         outs[0].fill(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from ...core.tensor import Tensor
@@ -65,14 +66,21 @@ def adaptive_max_pool(who: str, n: int, input: Tensor, output_size: Any, return_
 
 def even_parts(who: str, n: int, input: Tensor, output_size: Any) -> EvenParts:
     """Return the requested parts.  Raises RuntimeError for an input or an output_size that does not fit."""
-    check_rank(who, n, input._sizes)
     given = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * n
-    if len(given) != n or any(w is not None and w < 0 for w in given):
+    if len(given) != n or any([w is not None and w < 0 for w in given]):
+        check_rank(who, n, input._sizes)
         raise error(
             RuntimeError,
             who,
             f"output_size={output_size} is not {n} non-negative sizes",
             f"write output_size={(1,) * n if n > 1 else 1}",
         )
-    size = input._sizes[-n:]
-    return EvenParts(size, tuple([m if w is None else int(w) for m, w in zip(size, given)]))
+    return planned(n, who, input._sizes, tuple([None if w is None else int(w) for w in given]))
+
+
+@lru_cache(1024)
+def planned(n: int, who: str, shape: tuple, number: tuple) -> EvenParts:
+    """Return the parts of an input of a shape, after its check; a program asks for the same ones again and again."""
+    check_rank(who, n, shape)
+    size = shape[-n:]
+    return EvenParts(size, tuple([m if w is None else w for m, w in zip(size, number)]))

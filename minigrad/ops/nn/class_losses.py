@@ -21,7 +21,7 @@ from ..compare import where
 from ..elementary import exp
 from ..masks import one_hot
 from ..reduce import Sum
-from ..rows import OnLines, Rows, is_small
+from ..rows import OnLines, Rows
 from ..shape import Expand
 from .softmax import LogSoftmax
 
@@ -142,8 +142,7 @@ class FromLogits(Operation):
 
     @staticmethod
     def impl(w: np.ndarray, target: np.ndarray, log_p: np.ndarray, dim: int, ignore: int) -> np.ndarray:
-        by_line = None if is_small(log_p) else row_kernels.forward(FromLogits, w, target, log_p, dim, ignore)
-        if by_line is not None:
+        if (by_line := row_kernels.forward(FromLogits, w, target, log_p, dim, ignore)) is not None:
             return by_line[0]
         valid = target != ignore
         w = np.where(valid, w, w.dtype.type(0))

@@ -55,6 +55,7 @@ class EvenParts(NamedTuple):
     size: tuple
     number: tuple
 
+    @functools.lru_cache(1024)  # noqa: B019  equal ones share it
     def along(self) -> tuple[Windows, ...]:
         """Return the windows along each dimension: they slide if they do not overlap."""
         return tuple([
@@ -125,7 +126,7 @@ class SpreadAvg(Linear):
 
     @staticmethod
     def impl(x: np.ndarray, windows: Sliding | EvenParts, count_pad: bool, divisor: int | None) -> np.ndarray:
-        return sums(divided(x, windows, count_pad, divisor), tuple([w.transposed() for w in windows.along()]))
+        return sums(divided(x, windows, count_pad, divisor), containing(windows))
 
     dx = lambda g, windows, count_pad, divisor: AvgPool.apply(g, windows, count_pad, divisor)
     batch = lambda x, *settings: (x, *settings)
@@ -141,8 +142,6 @@ class SpreadAvg(Linear):
 
 def largest(x: np.ndarray, windows: tuple[Windows, ...]) -> tuple:
     """Return the largest element of each window over the last dimensions, and its position in these, flattened."""
-    if len(windows) > 2:
-        return largest_of_planes(x, windows)
     if (found := kernels.largest(x, windows)) is not None:
         return found
     places, inside = crossed(windows)
@@ -155,23 +154,6 @@ def largest(x: np.ndarray, windows: tuple[Windows, ...]) -> tuple:
         last = values.shape[-1] - 1 - np.isnan(values)[..., ::-1].argmax(-1)
         best = np.where(found != found, np.expand_dims(last, -1), best)
     return found[..., 0], np.take_along_axis(np.broadcast_to(places, values.shape), best, -1)[..., 0]
-
-
-def largest_of_planes(x: np.ndarray, windows: tuple[Windows, ...]) -> tuple:
-    """Return the same for more than two dimensions: the maxima of each plane, then the maxima across planes."""
-    first, *plane = windows
-    values, within = largest(x, tuple(plane))
-    lead, number, size = (
-        x.shape[: x.ndim - len(windows)],
-        values.shape[x.ndim - len(plane) :],
-        x.shape[x.ndim - len(plane) :],
-    )
-    n = math.prod(number)
-    values, at = largest(values.reshape(*lead, first.size, n), (first, Windows(n, n, 1, 0, 1)))
-    inside = np.minimum(at, first.size * n - 1).reshape(*lead, first.number * n)  # a window may start behind the input
-    within = np.take_along_axis(within.reshape(*lead, first.size * n), inside, -1)
-    place = at // max(n, 1) * math.prod(size) + within.reshape(at.shape)
-    return tuple([a.reshape(*lead, first.number, *number) for a in (values, place)])
 
 
 def put(g: Tensor, shape: tuple, at: Tensor, windows: Sliding | EvenParts) -> Tensor:
@@ -223,6 +205,12 @@ def elements_per_window(windows: Sliding | EvenParts, count_pad: bool) -> Any:
     margins = windows.padding if count_pad and isinstance(windows, Sliding) else (0,) * len(along)
     counts = math.prod(np.ix_(*[w.lengths(margin) for w, margin in zip(along, margins)]))
     return int(counts.flat[0]) if counts.size and (counts == counts.flat[0]).all() else counts
+
+
+@functools.lru_cache(1024)
+def containing(windows: Sliding | EvenParts) -> tuple[Windows, ...]:
+    """Return along each dimension the windows of results that contain each element."""
+    return tuple([w.transposed() for w in windows.along()])
 
 
 def crossed(windows: tuple[Windows, ...]) -> tuple[np.ndarray, np.ndarray]:

@@ -23,7 +23,7 @@ def same(found, expected):
 @st.composite
 def shapes(draw):
     """Return windows that slide and fit, or even parts."""
-    n = draw(st.integers(1, 2))
+    n = draw(st.integers(1, 3))
     each = lambda low, high: tuple(draw(st.integers(low, high)) for _ in range(n))
     if draw(st.booleans()):
         return EvenParts(each(1, 9), each(0, 11))
