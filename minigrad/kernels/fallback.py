@@ -8,6 +8,7 @@ this process.
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Callable
@@ -59,6 +60,14 @@ def is_ready(size: int) -> bool:
 def is_few(x: Any) -> bool:
     """Return True for an array of so few elements that no kernel takes it before the compiler is loaded."""
     return type(x) is np.ndarray and x.size < FEW and "numba" not in sys.modules
+
+
+def is_spoilt(out: np.ndarray) -> bool:
+    """Return True for few numbers of which one is not finite: NumPy computes them again, and signals where they arise.
+
+    Kernels send no signal (diagnose/nan.py). A sum of squares that overflows costs the second calculation, no more.
+    """
+    return out.size < FEW and not math.isfinite(np.vdot(out, out))
 
 
 def worth(x: Any, work: int, least: int) -> bool:

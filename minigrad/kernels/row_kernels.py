@@ -24,7 +24,7 @@ from ..arrays.kinds import KINDS, on_device
 from . import cuda_kernels, threads, unguarded
 from .cache import without
 from .compiler import loading
-from .fallback import Compiler, is_ready, only_definitions
+from .fallback import FEW, Compiler, is_ready, is_spoilt, only_definitions
 from .formula import compiled
 
 I8 = np.dtype(np.int64)
@@ -197,12 +197,19 @@ def run(plan: Plan, args: tuple) -> list | None:
         sums = [sum(parts) for parts in zip(*calls)]
     else:
         sums = entry(*arrays, *memory, *numbers, *ranges[0]) if ranged else entry(*arrays, *memory, *numbers)
-    if not sums:
-        return outs
-    return [
-        outs[k] if shape is None else np.array(sums[k], dtype) if not shape else sums[k].astype(dtype).reshape(shape)
-        for k, shape in order
-    ]
+    results = (
+        outs
+        if not sums
+        else [
+            outs[k]
+            if shape is None
+            else np.array(sums[k], dtype)
+            if not shape
+            else sums[k].astype(dtype).reshape(shape)
+            for k, shape in order
+        ]
+    )
+    return None if is_spoilt(results[0]) else results
 
 
 def columns_as_rows(plan: Plan, args: tuple) -> list | None:
@@ -252,7 +259,13 @@ def direct(plan: Plan, call: Call, args: tuple) -> Callable:
     It returns None where other arrays than x have another layout.
     """
     (entry, _, used, _), given, shapes, seen_as, order, ranges = call
-    scope: dict = {"entry": entry, "empty": np.empty, "array": np.array, "dtype": args[plan.x].dtype}
+    scope: dict = {
+        "entry": entry,
+        "empty": np.empty,
+        "array": np.array,
+        "dtype": args[plan.x].dtype,
+        "is_spoilt": is_spoilt,
+    }
     checks, takes, makes, results = [], [], [], []
     for i, shape in given:
         if shape is None:
@@ -276,7 +289,9 @@ def direct(plan: Plan, call: Call, args: tuple) -> Callable:
         results.append(f"o{k}" if shape is None else summed)
     lines = [f"if not ({' and '.join(checks)}): return None"] if checks else []
     lines += [*makes, f"sums = entry({', '.join(takes)})"]
-    body = "\n    ".join([*lines, f"return [{', '.join(results)}]"])
+    few = args[plan.x].size < FEW
+    lines += [f"r = {results[0]}", "if is_spoilt(r): return None"] if few else []
+    body = "\n    ".join([*lines, f"return [{', '.join(['r', *results[1:]] if few else results)}]"])
     exec(compiled(f"def direct({', '.join([f'a{i}' for i in range(len(args))])}):\n    {body}"), scope)
     return scope["direct"]
 

@@ -1,5 +1,6 @@
 """Hints at NaN: they name the operation that is at fault, and stay quiet where there is none."""
 
+import math
 import subprocess
 import sys
 import threading
@@ -58,6 +59,24 @@ def test_events_of_other_threads_are_not_reported():
     thread.start()
     thread.join()
     assert given(lambda: x.sqrt().sum().backward()) == []
+
+
+@NUMPY_TELLS
+@pytest.mark.parametrize(("run", "name"), [
+    (lambda x: x.log_softmax(0), "log_softmax"), (lambda x: x.softmax(0), "softmax"), (lambda x: x.var(), "var"),
+    (lambda x: minigrad.nn.functional.layer_norm(x, (3,)), "standardize"), (lambda x: x.std(), "std"),
+    (lambda x: minigrad.nn.functional.cross_entropy(x[None], minigrad.tensor([0])), "mean_cross_entropy"),
+])  # fmt: skip
+def test_few_numbers_are_computed_where_their_nan_is_told(run, name):
+    x = minigrad.tensor([math.inf, 0.0, 1.0], requires_grad=True)
+    with pytest.warns(minigrad.MinigradWarning, match=f"{name}: produces the first NaN"):
+        run(x).sum().backward()
+
+
+@NUMPY_TELLS
+def test_a_backward_along_few_lines_tells_of_its_nan():
+    x = minigrad.tensor([1000.0, 0.0], requires_grad=True)
+    assert given(lambda: (-x.softmax(0).log()[1]).backward())[-1] == "nan-gradient"
 
 
 @NUMPY_TELLS

@@ -16,7 +16,7 @@ import numpy as np
 from ...arrays.kinds import contiguous, on_device
 from .. import cuda_kernels
 from ..cache import by_dtype
-from ..fallback import worth
+from ..fallback import is_spoilt, worth
 from ..threads import launch
 
 SCAN_FROM = 512  # elements; NumPy needs 2 microseconds for them
@@ -193,7 +193,7 @@ def recurrence(a: np.ndarray, b: np.ndarray, dim: int, reverse: bool) -> np.ndar
         return None
     out = np.empty(b.shape, b.dtype)
     launch(kernel_of("recurrence", b.dtype), [reverse, *[lines(x, dim) for x in (a, b, out)]], b.size)
-    return out
+    return None if is_spoilt(out) else out
 
 
 def others(x: np.ndarray, g: np.ndarray, dims: tuple) -> np.ndarray | None:
@@ -205,4 +205,4 @@ def others(x: np.ndarray, g: np.ndarray, dims: tuple) -> np.ndarray | None:
     out = np.empty(rows, x.dtype)
     g = np.ascontiguousarray(g).reshape((outer, inner)[: out.ndim - 1])
     launch(kernel_of(name, x.dtype), [x.reshape(rows), g, out], x.size)
-    return out.reshape(x.shape)
+    return None if is_spoilt(out) else out.reshape(x.shape)
