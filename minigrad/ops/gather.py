@@ -22,6 +22,7 @@ from .base.families import Linear
 from .base.registry import op
 from .dimensions import axis
 from .index import Write, gradient_of_values
+from .index_parts import check_real
 from .index_places import add_at, take_at
 from .shape import layout
 
@@ -185,6 +186,8 @@ def nonnegative_indices(who: str, index: Tensor, n: int, dim: int) -> Tensor:
 def checked_operands(who: str, x: Tensor, dim: int, index: Tensor, *src: Any) -> tuple:
     """Return (x, dim from the front, index, and src cut to index's shape), checked, with 0-d tensors as shape (1,)."""
     d, own, sizes = axis(dim, x.ndim, who), x._sizes, index._sizes
+    for s in src:
+        check_real(who, s, "src")
     if (
         all([not isinstance(s, Tensor) or s._sizes == sizes and s._np_dtype == x._np_dtype for s in src])
         and len(sizes) == len(own)

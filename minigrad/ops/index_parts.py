@@ -182,7 +182,9 @@ def check_mask(who: str, mask: Tensor, x: Tensor, d: int, place: int) -> None:
         )
 
 
-def check_real(who: str, value: Any) -> None:
-    """Raise RuntimeError for a complex number, of which NumPy would write the real part."""
+def check_real(who: str, value: Any, name: str = "value") -> None:
+    """Raise RuntimeError for a complex number, of which NumPy would write the real part, TypeError for text and lists."""
     if isinstance(value, complex):
-        raise error(RuntimeError, who, f"value {value} cannot be converted to a real number", "pass value.real")
+        raise error(RuntimeError, who, f"{name} {value} cannot be converted to a real number", "pass value.real")
+    if not isinstance(value, (Tensor, int, float, np.generic, np.ndarray)):
+        raise error(TypeError, who, f"{name} must be a number or a tensor, not {value!r}", "pass a number, such as 0.0")
