@@ -270,23 +270,29 @@ def tensor_tuple(who: str, tensors: Any) -> tuple:
 @op("T(3, 4), 0, 1", "T(3, 4), -1, -2", "T(4, 3).mT, 1, 0", "T(3), 0, 2")
 def select(input: Tensor, dim: int, index: int) -> Tensor:
     """Return the slice at one index of a dimension, as a view without that dimension."""
+    d, i = place_in(input, dim, index, "select")
+    return Index.apply(input, (WHOLE,) * d + (i,))
+
+
+def place_in(input: Tensor, dim: int, index: int, who: str) -> tuple[int, int]:
+    """Return a dimension, counted from the front, and an index of it; raise IndexError if it is out of range."""
     if not input.ndim:
         raise error(
             IndexError,
-            "select",
-            "select() cannot be applied to a 0-dim tensor.",
+            who,
+            f"{who}() cannot be applied to a 0-dim tensor.",
             "use the tensor itself, or .item() for its value",
         )
-    d, i = axis(dim, input.ndim, "select"), int(index)
+    d, i = axis(dim, input.ndim, who), int(index)
     n = input.shape[d]
     if not -n <= i < n:
         raise error(
             IndexError,
-            "select",
+            who,
             f"index {i} out of range for tensor of size {list(input.shape)} at dimension {d}",
             f"use an index from {-n} to {n - 1}" if n else "skip the call for an empty dimension",
         )
-    return Index.apply(input, (WHOLE,) * d + (i,))
+    return d, i
 
 
 @op("T(3, 4), 0, 1, 2", "T(3, 4), -1, -3, 2", "T(3, 4), 1, 4, 0")

@@ -16,6 +16,7 @@ from .diagonal import Diagonal, plane
 from .dimensions import axis
 from .index import Index, Write
 from .index_places import WHOLE
+from .join import place_in
 
 
 class Replace(Write):
@@ -62,8 +63,8 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     tensor([[0., 0.],
             [1., 1.]])
     """
-    d = axis(dim, input.ndim, "select_scatter")
-    return replace("select_scatter", input, src, Index, (*(WHOLE,) * d, int(index)))
+    d, i = place_in(input, dim, index, "select_scatter")
+    return replace("select_scatter", input, src, Index, (*(WHOLE,) * d, i))
 
 
 @op(
