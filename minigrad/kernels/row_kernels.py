@@ -28,6 +28,7 @@ from .fallback import FEW, Compiler, is_ready, is_spoilt, only_definitions
 from .formula import compiled
 
 I8 = np.dtype(np.int64)
+HOST = {np.ndarray, int, float, type(None)}
 ALL, LINE, EACH, WEIGHT, NUMBER = "all", "line", "each", "weight", "number"
 HOLDS = {"x": ALL, "log_p": ALL, "target": EACH, "w": EACH}
 HOLDS |= dict.fromkeys(("weight", "bias", "factor", "begin"), WEIGHT)
@@ -166,7 +167,12 @@ def on_device_or_host(plan: Plan, args: tuple, like: Any) -> list | None:
 def run(plan: Plan, args: tuple) -> list | None:
     """Run a kernel on all lines."""
     x = args[plan.x]
-    if type(x) is not np.ndarray or not x.size or not x.flags.c_contiguous:
+    if (
+        type(x) is not np.ndarray
+        or not x.size
+        or not x.flags.c_contiguous
+        or any([on_device(args[i]) for i in plan.weights])
+    ):
         return None
     if only_definitions() or not is_ready(x.size):
         return None
@@ -304,8 +310,9 @@ def lookup(plan: Plan, settings: list) -> tuple:
     usual = f"type({x}) is np.ndarray and {x}.flags.c_contiguous and Compiler.failed is None and not without.get()"
     if plan.target is not None:
         usual += f" and a{plan.target}.dtype is I8"
+    usual += "".join([f" and type(a{i}) in HOST" for i in plan.weights])  # arrays on a device have no key
     call = f"call({names}) if {usual} and (call := direct.get(({key}))) is not None else None"
-    scope = {"np": np, "I8": I8, "Compiler": Compiler, "without": without, "direct": plan.direct}
+    scope = {"np": np, "HOST": HOST, "I8": I8, "Compiler": Compiler, "without": without, "direct": plan.direct}
     return eval(f"lambda {names}: ({key})", scope), eval(f"lambda {names}: {call}", scope)
 
 

@@ -68,11 +68,6 @@ def test_several_threads(name, monkeypatch):
     )
 
 
-def test_small_arrays_are_numpys(monkeypatch):
-    monkeypatch.setattr(row_kernels, "write", None)
-    batch(minigrad.ones(10, 6, 5), None, None)
-
-
 LAYOUTS = [  # shape, dimensions of lines, shapes of weights; what a kernel sees
     ((8, 3, 4), (1, 2), ((3, 4), (3, 4)), ((8, 12), "fT", "12")),
     ((8, 6, 5, 4), (0, 2, 3), ((6, 1, 1),) * 2, ((8, 6, 20), "TfT", "6, 1")),

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import minigrad
-from minigrad.kernels import row_kernels
 from tests.floats import FLOATS, some
 from tests.kernels.definitions import agree, from_several_threads, numbers
 
@@ -52,8 +51,3 @@ def test_classes_are_checked():
     for wrong in (10, -1):
         with pytest.raises(IndexError, match=f"Target {wrong} is out of bounds for 10 classes"):
             F.cross_entropy(x, minigrad.full((20, 30), wrong))
-
-
-def test_small_arrays_are_numpys(monkeypatch):
-    monkeypatch.setattr(row_kernels, "write", None)
-    FUNCTIONS["softmax"](minigrad.ones(3, 7, 19))
