@@ -353,6 +353,14 @@ def test_triangles_keep_the_dtype(dtype):
                 assert ours.dtype == x.dtype and ours.is_contiguous() and ours.tolist() == numpys.tolist()
 
 
+def test_an_index_far_out_of_range_is_refused():
+    x = minigrad.zeros(2, 3)
+    for call in (lambda i: x.select(0, i), lambda i: x.select_scatter(minigrad.ones(3), 0, i), lambda i: x[i]):
+        for index in (2**70, -(2**70)):
+            with pytest.raises(minigrad.errors.IndexError, match="out of"):
+                call(index)
+
+
 def sums_of_parts(x, z, order):
     """Terms that read x whole and in parts, added up in an order; some gradients are shared with z."""
     terms = [
