@@ -187,4 +187,5 @@ def check_real(who: str, value: Any, name: str = "value") -> None:
     if isinstance(value, complex):
         raise error(RuntimeError, who, f"{name} {value} cannot be converted to a real number", "pass value.real")
     if not isinstance(value, (Tensor, int, float, np.generic, np.ndarray)):
-        raise error(TypeError, who, f"{name} must be a number or a tensor, not {value!r}", "pass a number, such as 0.0")
+        what = f"{name} must be a number or a tensor, not {type(value).__name__}"
+        raise error(TypeError, who, what, "pass a number, such as 0.0")

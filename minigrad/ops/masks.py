@@ -51,7 +51,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     tensor([0., 2., 0.])
     """
     check_fill("masked_fill", mask, value)
-    size = input._sizes if input._sizes == mask._sizes else broadcast_shapes(input._sizes, mask._sizes)
+    size = common_size(input, mask)
     return MaskedFill.apply(input if input._sizes == size else input.expand(size), mask, value)
 
 
@@ -109,7 +109,7 @@ def put_operands(x: Tensor, mask: Tensor, source: Tensor) -> tuple:
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """Return the elements where `mask` holds, in one dimension; input and mask are broadcast."""
     check_mask("masked_select", mask)
-    size = (input._sizes if input._sizes == mask._sizes else broadcast_shapes(input._sizes, mask._sizes)) or (1,)
+    size = common_size(input, mask) or (1,)
     x, mask = [t if t._sizes == size else t.expand(size) for t in (input, mask)]
     return Take.apply(x, tuple(range(len(size))), *where_true(mask))
 
@@ -199,6 +199,11 @@ def check_mask(who: str, mask: Tensor) -> None:
             f"only supports boolean masks, but got mask with dtype {mask.dtype}",
             "compare first: mask != 0",
         )
+
+
+def common_size(input: Tensor, mask: Tensor) -> tuple:
+    """Return the size to which both broadcast."""
+    return input._sizes if input._sizes == mask._sizes else broadcast_shapes(input._sizes, mask._sizes)
 
 
 def check_fill(who: str, mask: Tensor, value: Any) -> None:

@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes
-from ..arrays.kinds import contiguous, on_device
+from ..arrays.kinds import on_device
 from ..arrays.meta import has_numbers
 from ..core.saved import plain_tensor
 from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..kernels import cuda_kernels
 from ..kernels.cpu import reductions_cpu
-from ..kernels.fallback import is_spoilt
 from .base.families import Reduce
 from .base.registry import op
 from .dimensions import ALL, axes, shown_dims
@@ -64,8 +63,8 @@ def spread(x: np.ndarray, dims: tuple, keepdim: bool, correction: float) -> np.n
         rest = [d for d in range(x.ndim) if d not in dims]
         found = spread(x.transpose(*rest, *dims), ALL[x.ndim][len(rest) :], False, correction)
         return np.expand_dims(found, dims) if keepdim else found
-    found = reductions_cpu.reduce("deviations", contiguous(x), dims, keepdim) if x.dtype == dtypes.F4 else None
-    if found is None or type(found) is np.ndarray and is_spoilt(found):
+    found = reductions_cpu.deviations(x, dims, keepdim)
+    if found is None:
         x = x.astype(dtypes.F8, copy=False)
         away = x - average(x, dims, True)
         away *= away

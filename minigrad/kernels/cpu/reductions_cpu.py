@@ -14,10 +14,10 @@ from functools import cache
 
 import numpy as np
 
-from ...arrays.kinds import on_device
+from ...arrays.kinds import contiguous, on_device
 from .. import cuda_kernels
 from ..cache import by_dtype, load
-from ..fallback import only_definitions, worth
+from ..fallback import is_spoilt, only_definitions, worth
 from ..threads import GRAIN, launch
 
 REDUCE_FROM = 1 << 12  # elements; below, NumPy takes microseconds, and a first lesson would wait for the compiler
@@ -245,8 +245,7 @@ REMEMBERED = 1024
 def reduce(name: str, x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray | None:
     """Return a reduction over dimensions in increasing order.
 
-    `name` is "sum", "squares" (sum of squares), "known" (sum without NaN), "product", "maximum", "minimum" or "deviations"
-    (the sum of squared distances from the mean in float64; not for float64, whose sums have to be pairwise)."""
+    `name` is "sum", "squares" (sum of squares), "known" (sum without NaN), "product", "maximum" or "minimum"."""
     if on_device(x):
         return cuda_kernels("reductions_cuda").reduce(name, [x], dims, keepdim)
     small = x.size < GRAIN * WORK
@@ -257,14 +256,11 @@ def reduce(name: str, x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray |
         return sum_integers(x, dims, keepdim)
     if name in EXTREMES and len(dims) == x.ndim and small:
         return None  # NumPy takes 0.4 to 0.6 of one thread's time
-    least = 1 if name == "deviations" else LOOPS_FROM if name in LOOPS else REDUCE_FROM
+    least = LOOPS_FROM if name in LOOPS else REDUCE_FROM
     if not dims or not x.flags.c_contiguous or not worth(x, x.size, least):
         return None
-    adjacent = dims[-1] - dims[0] < len(dims)
-    if adjacent and (small or name == "deviations"):
+    if small and dims[-1] - dims[0] < len(dims):
         return prepared(name, x, dims, keepdim)(x)
-    if name == "deviations":
-        return None
     if len(dims) == x.ndim:
         return last_group(name, x, [x.size], 0, 1).reshape((1,) * (x.ndim * keepdim))
     kept = tuple([1 if d in dims else n for d, n in enumerate(x.shape)])
@@ -278,6 +274,19 @@ def reduce(name: str, x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray |
         sizes[dims[first] : dims[-1] + 1] = [1] * (len(dims) - first)
         dims = dims[:first]
     return total.reshape(kept if keepdim else left)
+
+
+def deviations(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray | None:
+    """Return the sum over adjacent dimensions of the squared distances from the mean of float32, in float64.
+
+    float64 has no kernel, because its sums have to be pairwise.
+    """
+    if x.dtype != np.float32 or not dims or not worth(x, x.size, 1):
+        return None
+    x = contiguous(x)
+    call = calls.get(("deviations", x.shape, x.dtype, dims, keepdim)) or prepared("deviations", x, dims, keepdim)
+    out = call(x)
+    return None if is_spoilt(out) else out
 
 
 def prepared(name: str, x: np.ndarray, dims: tuple, keepdim: bool) -> Callable:
