@@ -151,29 +151,49 @@ def load(cls: Any, plan: Plan, scope: dict) -> tuple:
 
 
 def otherwise(plan: Plan, scope: dict, other: Callable) -> Callable:
-    """Return the function for arguments that the source does not take: half precision has a second source, else `other`."""
-    if not is_pointwise(plan.cls):
+    """Return the function for arguments that the source does not take: some have a second source, the rest take `other`."""
+    second = half_precision if is_pointwise(plan.cls) else with_number if plan.cls.number_nodes else None
+    if second is None:
         return other
+    takes, generate = second(plan)
     written: list = []
 
     def run(*args: Any) -> Any:
-        if not any([type(a) in PLAIN and a._a.dtype in HALVES for a in args]):
+        if not takes(args):
             return other(*args)
         if not written:
-            written.append(generate_half(plan, scope | {"other": other}))
+            written.append(generate(scope | {"other": other}))
         return written[0](*args)
 
     return run
 
 
-def generate_half(plan: Plan, scope: dict) -> Callable:
-    """Generate the source for half precision, and return its apply."""
-    node = type(plan.cls.Flat.__name__, (plan.cls.Flat,), {"__slots__": (), "__module__": plan.cls.__module__})
-    scope = scope | {"Node": node}
-    execute(f"dispatch of {plan.cls.name} in half precision", pointwise_text.write(plan, scope, half=True), scope)
-    node.backward_on_arrays = scope.get("pull")
-    named_code(scope["apply"].__code__, plan.cls.name)
-    return scope["apply"]
+def half_precision(plan: Plan) -> tuple:
+    """Return the condition for arguments in half precision, and the function that generates their apply."""
+
+    def generate(scope: dict) -> Callable:
+        node = type(plan.cls.Flat.__name__, (plan.cls.Flat,), {"__slots__": (), "__module__": plan.cls.__module__})
+        scope = scope | {"Node": node}
+        execute(f"dispatch of {plan.cls.name} in half precision", pointwise_text.write(plan, scope, half=True), scope)
+        node.backward_on_arrays = scope.get("pull")
+        named_code(scope["apply"].__code__, plan.cls.name)
+        return scope["apply"]
+
+    return lambda args: any([type(a) in PLAIN and a._a.dtype in HALVES for a in args]), generate
+
+
+def with_number(plan: Plan) -> tuple:
+    """Return the condition that the operand that may be a number is one, and the function that generates their apply."""
+    (k,) = plan.cls.number_nodes
+
+    def generate(scope: dict) -> Callable:
+        plain = Plan(plan.cls, number=k)
+        scope = scope | {"Node": flat_class(plain)}
+        execute(f"dispatch of {plan.cls.name} with a number", formula_text.write(plain, scope), scope)
+        scope["Node"].backward_on_arrays = scope["pull"]
+        return scope["apply"]
+
+    return lambda args: type(args[k]) is float or type(args[k]) is int, generate
 
 
 def definition(cls: Any, *args: Any) -> Any:

@@ -119,13 +119,15 @@ def specialisable(cls: Any) -> bool:
 def write(plan: Plan, scope: dict, half: bool = False) -> str:
     """Return the operation's source, or the one for half precision; add the names that it uses to `scope`."""
     cls = plan.cls
-    scope |= {"compute": cls.ufunc, "large": large(cls), "layout": cls.layout}
+    scope |= {"compute": cls.ufunc, "large": large(cls, cls.compute), "layout": cls.layout}
     scope |= ALARM | {"BOOL": dtypes.BOOL, "HALVES": dtypes.HALVES, "numbers_among": numbers_among}
     if not isinstance(cls.ufunc, np.ufunc):
         plain = select.numpy_function(cls)
         scope |= {"silently": silently(plain), "cast": cast}
         heard = alarmed(plain) if isinstance(plain, FunctionType) else scope["silently"]
         scope["compute"] = plain if cls.quiet else heard
+        if not half and pointwise_calls.kernel_threshold(cls) == 0:
+            scope["compute"] = large(cls, scope["compute"])
     if half:
         scope |= {"numbers": numbers_of_halves, "widened": widened, "cast": alarmed(cast)}
     elif of_integers(cls):
@@ -223,22 +225,19 @@ def same_kind(plan: Plan, k: str, half: bool) -> str:
     return f"(a{k}.dtype is kind or {number})"
 
 
-def large(cls: Any) -> Callable:
-    """Return a function for large arrays: a compiled kernel, which needs none of the preparations for NumPy, else `compute`."""
+def large(cls: Any, compute: Callable) -> Callable:
+    """Return a function that calls a compiled kernel, which needs none of the preparations for NumPy, else `compute`."""
     if getattr(cls.impl, "__func__", None) is not Pointwise.impl.__func__:
         return lambda *arrays: cls.compute(*arrays)
-
-    def run(*arrays: Any) -> Any:
-        out = pointwise_calls.known(cls, arrays)
-        return cls.compute(*arrays) if out is None else out
-
-    return run
+    return pointwise_calls.quick(cls, compute)
 
 
 def few(cls: Any, arrays: list, half: bool) -> str:
     """Return the condition to compute directly: few elements, or NumPy's function is as fast as ours; "" for always."""
     if half:
         return " and ".join([f"{a}.size < {half_casts.CAST_FROM}" for a in arrays])
+    if pointwise_calls.kernel_threshold(cls) == 0:
+        return ""
     if not isinstance(cls.ufunc, np.ufunc):
         in_memory = " and ".join([f"type({a}) is ndarray" for a in arrays])
         return f"{arrays[0]}.size < {pointwise_calls.kernel_threshold(cls)} and {in_memory}"

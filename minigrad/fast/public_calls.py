@@ -129,12 +129,17 @@ CALLS = {
             "type(dim) is int and 0 <= (d := dim if dim >= 0 else dim + a.ndim + 1) <= a.ndim",
         )
     },
-    "SqueezeDims": {"squeeze": Call("a.squeeze(dim)", "result.shape", "type(dim) is int")},
+    "SqueezeDims": {"squeeze": Call("a.squeeze(dim) if a.shape[dim] == 1 else a[:]", "result.shape", "type(dim) is int")},
     "Permute": {
         "permute": Call(
             "a.transpose(sizes)", "known[sizes]", f"{SIZES} and -1 not in sizes", ONE_OR_MANY("dims", "sizes")
         ),
         "T": Call("a.T", "swapped(a.ndim)"),
+        "movedim": Call(
+            "a.transpose(order)",
+            "order",
+            "type(source) is type(destination) is int and (order := moved(a.ndim, source, destination))",
+        ),
     },
     "Transpose": {
         "transpose": Call(
@@ -149,7 +154,15 @@ CALLS = {
             "type(index) is int or type(index) not in PLAIN and is_plain(index)",
         )
     },
+    "Diagonal": {
+        "diagonal": Call(
+            "ndarray((min(a.shape),), a.dtype, a, 0, (sum(a.strides),))",
+            "0, 0, 1",
+            f"type(offset) is int and offset == 0 == dim1 and dim2 == 1 and a.ndim == 2 and {FLOATS} and a.size",
+        )
+    },
     "MatMul": {"matmul": Call("impl(a, b)", "other", f"{KIND} and {same_dtype('other')} and b.ndim == a.ndim == 2")},
+    "Outer": {"outer": Call("impl(a, b)", "vec2", f"{KIND} and {same_dtype('vec2')} and a.ndim == b.ndim == 1")},
     "Affine": {
         "linear": Call(
             "impl(a, b, c)",
@@ -275,6 +288,16 @@ def swapped(n: int, *dims: int) -> tuple:
     return tuple(order)
 
 
+@lru_cache(256)
+def moved(n: int, source: int, place: int) -> tuple | None:
+    """Return the order of n dimensions after one of them is moved; None if there is no such dimension or place."""
+    if not (-n <= source < n and -n <= place < n):
+        return None
+    order = [d for d in range(n) if d != source % n]
+    order.insert(place % n, source % n)
+    return tuple(order)
+
+
 @lru_cache(4096)
 def repeated(shape: tuple, strides: tuple, sizes: tuple) -> tuple | None:
     """Return the shape and the strides of an array with these sizes, 0 along repeated dimensions; None if they do not fit."""
@@ -290,7 +313,14 @@ def repeated(shape: tuple, strides: tuple, sizes: tuple) -> tuple | None:
 
 def install(cls: Any, plan: Plan, scope: dict) -> None:
     """Put the operation's generated code in front of its public functions."""
-    scope |= {"new_axis": new_axis, "swapped": swapped, "is_plain": is_plain, "repeated": repeated, "strided": strided}
+    scope |= {
+        "new_axis": new_axis,
+        "swapped": swapped,
+        "is_plain": is_plain,
+        "repeated": repeated,
+        "moved": moved,
+        "strided": strided,
+    }
     scope |= {"known": known, "are_sizes": are_sizes, "axes": axes, "one": one_dim, "count": count, "ALL": ALL}
     scope |= {"windows_of": windows_of, "NUMBER": NUMBER, "LARGEST": LARGEST}
     scope |= {"expect_logits": expect_logits, "expect_logarithms": expect_logarithms, "in_range": in_range}

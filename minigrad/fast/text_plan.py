@@ -15,17 +15,17 @@ class Plan:
 
     By name: `operands` are the parameters that can have a gradient, `integers` those that take tensors of indices, `plain`
     the others, including settings; `outs` the results.  `read` are the values among these that formulas read, and so are
-    saved; `shapes` are the operands of which a formula reads only the shape.
+    saved; `shapes` are the operands of which a formula reads only the shape.  The operand at `number` is a plain number.
     """
 
-    def __init__(self, cls: Any, n_arguments: int = 0):
+    def __init__(self, cls: Any, n_arguments: int = 0, number: int | None = None):
         pointwise = is_pointwise(cls)
         self.cls, self.names, self.starred = cls, cls.names, ()
         if cls.variadic is not None:
             self.starred = tuple([f"{cls.names[-1]}{i}" for i in range(n_arguments - cls.variadic)])
             self.names = (*cls.names[:-1], *self.starred)
         parameters = {k: cls.parameter(i) for i, k in enumerate(self.names)}
-        self.formulas = {k: cls.formulas[p] for k, p in parameters.items() if p in cls.formulas}
+        self.formulas = {k: cls.formulas[p] for k, p in parameters.items() if p in cls.formulas and p != number}
         n = len(cls.names) - cls.n_settings if pointwise else 0
         self.operands = [k for i, k in enumerate(self.names) if i < n or k in self.formulas] or [cls.names[0]]
         self.integers = [k for k, p in parameters.items() if cls.names[p] in cls.integers]

@@ -114,15 +114,15 @@ def write_short(fn: Any, a: np.ndarray, others: list) -> bool:
         return True
     if (function := function_for(fn, a.dtype)) is None:
         return False
-    large = a.size >= pointwise_calls.FUSE_FROM and is_ready(a.size)
-    if large and pointwise_calls.worth_a_kernel(fn, a.dtype, a.size):
+    result = None
+    if a.size >= pointwise_calls.kernel_threshold(fn) and is_ready(a.size):
         result = pointwise_calls.forward(fn, (a, *others))
-    elif isinstance(function, np.ufunc):
+    if result is None and isinstance(function, np.ufunc):
         function(a, *others, a)  # NumPy detects others that share the memory of a
         return True
-    else:
+    if result is None:
         result = function(a, *others) if type(a) is np.ndarray else select.forward(fn, (a, *others))
-    if result is None or result.shape != a.shape or result.dtype is not a.dtype:
+    if result.shape != a.shape or result.dtype is not a.dtype:
         return False
     a[...] = result
     return True

@@ -1,12 +1,14 @@
 """Calls of pointwise kernels: prepared once for operands of given shapes, strides and dtypes, then looked up.
 
 A kernel follows memory, in one loop over all of it, or row by row for operands that broadcast (cpu/broadcast_cpu.py).
-The result is None where NumPy's functions are as fast, such as for small arrays.
+Formulas that NumPy has no function for take arrays of any size, once the compiler is loaded. The result is None where
+NumPy's functions are as fast, such as for small arrays.
 """
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable
 from functools import cache as kept
 from functools import partial
@@ -19,11 +21,12 @@ from ..arrays import dtypes
 from ..arrays.memory import order_in_memory
 from ..arrays.shapes import broadcast_shape
 from . import cache, fallback, formula, generate
+from .cache import without
 from .cpu import broadcast_cpu
 from .operands import convert, number, plain, scalar
-from .threads import get_num_threads, launch, parts
+from .threads import GRAIN, get_num_threads, launch, parts
 
-FUSE_FROM = 512  # elements; below, the array formulas take up to 10 microseconds more
+FUSE_FROM = 512  # elements; NumPy's functions take as long for fewer
 GRADIENTS_FROM = 4096  # elements; below, the formulas of gradients take as long as the call of a kernel
 # If NumPy has a function, our kernel replaces it from this many elements on, provided that it is faster on one thread.
 # Against NumPy's vector code (AVX-512), these take 0.1 to 1.4 of its time; the others take 1 to 3 and need several threads.
@@ -65,6 +68,21 @@ class BackwardCall(NamedTuple):
 
 
 calls: dict[tuple, Callable | BackwardCall | None] = {}
+# operation -> the dtype, and for each operand but the first whether it has dimensions -> the kernel of arrays of one shape
+alike: defaultdict[Any, dict[tuple, Callable]] = defaultdict(dict)
+QUICK_CALL = """\
+def run({args}):
+    shape = {x}.shape
+    if {usual} and (kernel := kernels.get({key})) is not None and Compiler.failed is None and not without.get():
+        real = {y}.dtype.type
+        try:
+            out = empty(shape, {dtype})
+            kernel({given}, out.ravel())
+            return out
+        except Exception:  # the other way computes again, and reports it
+            pass
+    return other({args})
+"""
 
 
 def looked_up(key: tuple, prepare: Callable, *args: Any) -> Any:
@@ -94,15 +112,42 @@ def forward(op: Any, args: tuple) -> np.ndarray | None:
     return None if call is None else call(*args)
 
 
-def known(op: Any, args: tuple) -> np.ndarray | None:
-    """Run a call that was prepared before; return None if there is none, or if it fails."""
-    call = calls.get((op, get_num_threads(), *[kind(a) for a in args]))
-    if call is None or fallback.numpy_only():
-        return None
-    try:
-        return call(*args)
-    except Exception:  # the caller computes again, and reports it
-        return None
+def quick(op: Any, compute: Callable) -> Callable:
+    """Return op.compute as a function that gives arrays of one shape, row by row, and 0-d arrays to a kernel at once.
+
+    A kernel is found by the dtype alone, in half the time of `forward`. NumPy's `compute` takes few elements without a kernel.
+    """
+
+    def other(*args: Any) -> Any:
+        few = args[0].size < FUSE_FROM and all([type(a) is np.ndarray for a in args[:n]])
+        off = fallback.numpy_only() or few and not (kernel_threshold(op) == 0 and fallback.is_ready(args[0].size))
+        call = None if off else calls.get((op, get_num_threads(), *[kind(a) for a in args]), op.compute)
+        if call is None:
+            return (compute if few else op.compute)(*args)
+        try:
+            return call(*args)
+        except Exception:
+            return op.compute(*args)  # again, and reports it
+
+    n, names = len(op.names) - op.n_settings, [f"a{i}" for i in range(len(op.names))]
+    x, y, rest, settings = names[0], names[op.n_conditions], names[1:n], names[n:]
+    usual = [f"type({x}) is ndarray and {x}.flags.c_contiguous and {x}.size < {2 * GRAIN}"]
+    usual += [f"type({a}) is ndarray and (not {a}.ndim or {a}.shape == shape and {a}.flags.c_contiguous)" for a in rest]
+    given = [f"{x}.ravel()", *[f"{a}.ravel() if {a}.ndim else {a}[()]" for a in rest]]
+    given += [f"real({a})" for a in settings]
+    text = QUICK_CALL.format(
+        args=", ".join(names),
+        x=x,
+        y=y,
+        usual=" and ".join(usual),
+        key=f"({', '.join([f'{y}.dtype', *[f'{a}.ndim > 0' for a in rest]])},)",
+        dtype="BOOL" if op.kind == "bool" else f"{y}.dtype",
+        given=", ".join(given),
+    )
+    scope = {"ndarray": np.ndarray, "empty": np.empty, "kernels": alike[op], "BOOL": dtypes.BOOL, "other": other}
+    scope |= {"Compiler": fallback.Compiler, "without": without}
+    exec(formula.compiled(text), scope)
+    return scope["run"]
 
 
 def run(call: PointwiseCall, *args: Any) -> np.ndarray:
@@ -118,27 +163,20 @@ def run(call: PointwiseCall, *args: Any) -> np.ndarray:
     return out if order is None else out.transpose(order)
 
 
-def direct(call: PointwiseCall, whole: list, numbers: list, target: np.dtype) -> Callable:
-    """Return `run` on one thread, written out, in half its time.
+def by_rows(call: PointwiseCall, numbers: list, target: np.dtype) -> Callable:
+    """Return `run` on one thread, row by row, written out, in half its time.
 
-    `whole` is True for arrays like the result, `numbers` for numbers that a kernel takes in the dtype `target`.
+    `numbers` is True for numbers that a kernel takes in the dtype `target`.
     """
-    flat = "" if len(call.shape) == 1 else ".reshape(-1)"
     scope = {"kernel": call.kernel, "empty": np.empty, "shape": call.shape, "dtype": call.dtype, "real": target.type}
     scope |= {f"take{i}": take for i, take in enumerate(call.takes)}
-    names = ", ".join([f"a{i}" for i in range(len(whole))])
-    given = ", ".join(
-        [
-            f"a{i}{flat}" if alike else f"real(a{i})" if number else f"*take{i}(a{i})"
-            for i, (alike, number) in enumerate(zip(whole, numbers))
-        ]
-    )
-    if call.width:
-        scope["numbers"] = row_numbers()[: math.prod(call.shape) // call.width]
-    seen = f"{call.width}, {given}, numbers, out.reshape(-1, {call.width})" if call.width else f"{given}, out{flat}"
-    text = f"def direct({names}):\n    out = empty(shape, dtype)\n    kernel({seen})\n    return out"
+    names = ", ".join([f"a{i}" for i in range(len(numbers))])
+    given = ", ".join([f"real(a{i})" if number else f"*take{i}(a{i})" for i, number in enumerate(numbers)])
+    scope["numbers"] = row_numbers()[: math.prod(call.shape) // call.width]
+    seen = f"{call.width}, {given}, numbers, out.reshape(-1, {call.width})"
+    text = f"def by_rows({names}):\n    out = empty(shape, dtype)\n    kernel({seen})\n    return out"
     exec(formula.compiled(text), scope)
-    return scope["direct"]
+    return scope["by_rows"]
 
 
 @kept
@@ -181,10 +219,12 @@ def prepare(op: Any, args: tuple) -> Callable | None:
     takes = [taken(op, i, target, a is not None, place, turned, lies) for i, (a, place) in enumerate(zip(long, places))]
     back = None if order is None else [order.index(d) for d in range(len(shape))]
     call = PointwiseCall(kernel, takes, lies, dtypes.BOOL if op.kind == "bool" else target, back, width)
-    alike = [rows is None and a is not None and a.shape == shape for a in long]
-    if order is None and parts(size) < 2 and (rows is None or size <= MOST_ROWS * width):
+    has = [a is not None for a in long]
+    if rows is None and has[:n] == [bool(getattr(a, "ndim", 0)) for a in operands] and has[0]:
+        alike[op][(target, *has[1:n])] = kernel
+    if rows and order is None and parts(size) < 2 and size <= MOST_ROWS * width:
         numbers = [target.kind == "f" and i >= op.n_conditions and type(a) in (int, float) for i, a in enumerate(args)]
-        return direct(call, alike, numbers, target)
+        return by_rows(call, numbers, target)
     return partial(run, call)
 
 
@@ -342,8 +382,9 @@ def numpy_is_vectorised() -> bool:
 @kept
 def kernel_threshold(op: Any) -> int:
     """Return the size in elements from which compiled code may beat NumPy's functions."""
-    quicker = op.name in QUICKER or is_elementary(op) and not numpy_is_vectorised()
-    return FUSE_FROM if op.ufunc is None or quicker else QUICK_FROM
+    if op.ufunc is None:
+        return 0 if formula.needs([op.kernel], formula.F64) is not None else FUSE_FROM
+    return FUSE_FROM if op.name in QUICKER or is_elementary(op) and not numpy_is_vectorised() else QUICK_FROM
 
 
 @kept

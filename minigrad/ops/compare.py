@@ -15,6 +15,7 @@ import numpy as np
 from ..arrays.dtypes import FLOATS, default
 from ..arrays.dtypes import check_fits as check_number
 from ..arrays.kinds import number, require_one_device
+from ..core.frames import current
 from ..core.saved import plain_tensor
 from ..core.tensor import Tensor
 from ..errors import error
@@ -214,6 +215,10 @@ def equal(input: Tensor, other: Tensor) -> bool:
             f"argument 'other' must be Tensor, not {type(other).__name__}",
             "compare with a number by ==",
         )
+    if type(input) is type(other) is Tensor and (frame := current()).eager_ok and frame.on_op is None:
+        a, b = input._a, other._a
+        if type(a) is type(b) is np.ndarray and a.dtype is b.dtype:
+            return a.shape == b.shape and builtins.bool((a == b).all())
     require_one_device("equal", {"input": plain_tensor(input)._a, "other": plain_tensor(other)._a})
     return tuple(input.shape) == tuple(other.shape) and builtins.bool(eq(input, other).all().item())
 

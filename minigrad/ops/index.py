@@ -269,6 +269,9 @@ def surviving_values(g: Tensor, dims: tuple, indices: tuple) -> Tensor:
     return last.reshape((*shape, *(1,) * rest))
 
 
+choose = pointwise_calls.quick(Where, np.where)
+
+
 class MaskedFill(Write):
     """x with one value where the mask holds."""
 
@@ -281,12 +284,15 @@ class MaskedFill(Write):
     @classmethod
     def impl(cls, x: np.ndarray, mask: np.ndarray, value: Any) -> np.ndarray:  # type: ignore[override]
         """Compute in one pass over a large array, where a copy and a write would be two."""
-        plain = type(x) is np.ndarray and x.dtype.kind == "f" and x.flags.c_contiguous
+        plain = (
+            type(x) is type(mask) is np.ndarray
+            and x.dtype.kind == "f"
+            and x.flags.c_contiguous
+            and mask.flags.c_contiguous
+        )
         if plain and mask.dtype.kind == "b" and (type(value) is float or not np.ndim(value)):
             check_fits("copy", x.dtype, value)
-            found = pointwise_calls.forward(Where, (mask, float(value), x))
-            if found is not None:
-                return found
+            return choose(mask, np.array(float(value), x.dtype), x)
         return super().impl(x, mask, value)
 
     @staticmethod

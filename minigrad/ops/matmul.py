@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.dtypes import FLOATS
+from ..arrays.dtypes import F4, F8, FLOATS
 from ..arrays.kinds import KINDS
 from ..arrays.memory import sum_down
 from ..core.backward import sum_to
@@ -364,6 +364,8 @@ def product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def all_products(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return the products of outer; many by a kernel, which requires that the first operand has the result's shape."""
     shape = (*x.shape, y.shape[-1])
+    if type(x) is type(y) is np.ndarray and x.dtype is y.dtype in (F4, F8) and math.prod(shape) < BROADCAST_FROM:
+        return x[..., None] * y[..., None, :]
     return Mul.impl(np.broadcast_to(column(x), shape) if math.prod(shape) >= BROADCAST_FROM else column(x), row(y))
 
 

@@ -426,7 +426,7 @@ class Addcdiv(Pointwise):
         cls=Addcmul)  # fmt: skip
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Any:
     """Return input + value * tensor1 * tensor2; `value` loses its fraction if all are integers."""
-    integers = not any(t.is_floating_point() for t in (input, tensor1, tensor2))
+    integers = not (input.is_floating_point() or tensor1.is_floating_point() or tensor2.is_floating_point())
     check_fits("addcmul", input, value)
     return Addcmul, (input, tensor1, tensor2, int(value) if integers else value)
 

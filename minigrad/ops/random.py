@@ -183,7 +183,7 @@ def randperm(n: int, *, generator: Generator | None = None, dtype: Any = None, d
     return draw("randperm", (n,), generator, shuffled, device)
 
 
-@factory("T(2, 3)", "T(), dtype=torch.float32", out=False, differs=DRAWN)
+@factory("T(2, 3)", "T(), dtype=torch.float32", out=False, differs=DRAWN, plain=UNIFORM, like=True)
 def rand_like(
     input: Tensor,
     *,
@@ -197,7 +197,7 @@ def rand_like(
     return uniform(input.shape, kind, generator, "rand_like", place)
 
 
-@factory("T(2, 3)", "T(), dtype=torch.float32", out=False, differs=DRAWN)
+@factory("T(2, 3)", "T(), dtype=torch.float32", out=False, differs=DRAWN, plain=NORMAL, like=True)
 def randn_like(
     input: Tensor,
     *,

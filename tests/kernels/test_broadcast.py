@@ -159,4 +159,4 @@ def test_any_number_of_rows_is_computed(rows, monkeypatch):
     for _ in range(2):
         np.testing.assert_array_equal(select.forward(Mul, (x, y)), x * y)
     (call,) = pointwise_calls.calls.values()
-    assert (getattr(call, "__name__", "") == "direct") is (rows == pointwise_calls.MOST_ROWS)
+    assert (getattr(call, "__name__", "") == "by_rows") is (rows == pointwise_calls.MOST_ROWS)

@@ -1,12 +1,13 @@
 """The text of kernels: constants in the dtype of the loop, vecmath's functions, and what cannot be compiled."""
 
 import math
+from collections import defaultdict
 
 import numpy as np
 import pytest
 
 import minigrad
-from minigrad.kernels import cache, formula, generate, pointwise_calls
+from minigrad.kernels import cache, fallback, formula, generate, pointwise_calls
 from minigrad.ops.base.families import Pointwise
 from minigrad.ops.base.registry import TABLE
 from minigrad.ops.compare import ClampBetween, where
@@ -176,28 +177,63 @@ def test_powers_and_their_gradients(y, size):
         np.testing.assert_allclose(dx.numpy()[usual], (y * x ** (y - 1))[usual], rtol=1e-14)
 
 
-def test_a_call_is_prepared_once_for_arrays_of_a_kind(monkeypatch):
+# arguments of formulas without a function of NumPy's: arrays of one shape, 0-d arrays and settings
+FORMULAS = {
+    "threshold": "(x, 0.5, -1.0)", "leaky_relu": "(x, 0.1)", "softplus": "(x, 1.0, 20.0)", "hardtanh": "(x, -1, 1)",
+    "lerp": "(x, y, half)", "addcmul": "(x, y, z, 2)", "prelu": "(x, half)", "isposinf": "(x,)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(5,), (1,), (), (0, 3), (40, 50), (300, 2, 100)])
+@pytest.mark.parametrize("name", FORMULAS)
+def test_arrays_of_one_shape_have_one_kernel_of_a_dtype(monkeypatch, name, shape, dtype):
+    op = TABLE[name].cls
+    rng = np.random.default_rng(0)
+    x, y, z = [rng.standard_normal(shape).astype(dtype) for _ in range(3)]
+    args = eval(FORMULAS[name], {"x": x, "y": y, "z": z, "half": np.array(0.25, dtype)})
     monkeypatch.setattr(pointwise_calls, "calls", {})
-    x, op = np.linspace(-2, 2, 5000, dtype=np.float32), TABLE["threshold"].cls
-    assert pointwise_calls.known(op, (x, 0.5, -1.0)) is None
-    expected = np.where(x <= np.float32(0.5), np.float32(-1), x)
-    np.testing.assert_array_equal(minigrad.threshold(minigrad.tensor(x), 0.5, -1.0).numpy(), expected)
-    np.testing.assert_array_equal(pointwise_calls.known(op, (x, 0.5, -1.0)), expected)
-    table = pointwise_calls.known(op, (x.reshape(50, 100), 0.5, -1.0))
-    assert table is None  # another shape
+    monkeypatch.setattr(pointwise_calls, "alike", defaultdict(dict))
+    with np.errstate(all="ignore"):
+        expected = fallback.by_numpy(op.compute, *args)
+    unused = lambda *args: pytest.fail("NumPy computes")
+    call = pointwise_calls.quick(op, unused)
+    found = [call(*args), call(*args), pointwise_calls.quick(op, unused)(*args)]
+    for out in found:
+        assert type(out) is np.ndarray and out.dtype == expected.dtype and out.shape == expected.shape
+        np.testing.assert_allclose(out, expected, rtol=1e-6 if dtype == "float32" else 1e-14, atol=1e-7)
+    if x.ndim and x.size > 1:
+        (kernel,) = pointwise_calls.alike[op].values()
+        monkeypatch.setattr(op, "compute", unused)
+        call(*[a.reshape(-1) if type(a) is np.ndarray and a.ndim else a for a in args])  # another shape
+        assert list(pointwise_calls.alike[op].values()) == [kernel]
 
 
-def test_a_call_that_fails_is_computed_again(monkeypatch):
+def test_other_layouts_are_computed_too():
+    x = minigrad.randn(30, 40)
+    y = minigrad.randn(40)
+    for a in (x.T, x[::2], x[:, 1:], x.flip(0).T, x[:0], x.expand(2, 30, 40)):
+        expected = minigrad.where(a > 0, a, a * 0.01)
+        for _ in range(2):
+            assert minigrad.nn.functional.leaky_relu(a).equal(expected)
+    for _ in range(2):
+        assert minigrad.addcmul(x, x, y).equal(x + x * y)
+        assert minigrad.addcmul(y, x, y).equal(y + x * y)
+
+
+def test_a_kernel_that_fails_is_computed_again(monkeypatch):
     x, op = minigrad.linspace(-2, 2, 5000), TABLE["threshold"].cls
     expected = minigrad.threshold(x, 0.5, -1.0)
 
     def fail(*args):
         raise MemoryError
 
+    kernels = pointwise_calls.alike[op]
     monkeypatch.setattr(pointwise_calls, "calls", dict.fromkeys(pointwise_calls.calls, fail))
-    assert pointwise_calls.known(op, (x.numpy(), 0.5, -1.0)) is None
+    for key in list(kernels):
+        monkeypatch.setitem(kernels, key, fail)
     monkeypatch.setattr(op, "compute", classmethod(lambda cls, *arrays: expected.numpy()))
-    assert minigrad.threshold(x, 0.5, -1.0).equal(expected)
+    assert kernels and minigrad.threshold(x, 0.5, -1.0).equal(expected)
 
 
 @pytest.mark.parametrize("name", ["logaddexp", "logaddexp2"])

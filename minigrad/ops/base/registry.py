@@ -137,9 +137,10 @@ def source_of(cls: type) -> str:
 
 def check_fits(name: str, x: object, *numbers: object) -> None:
     """Raise RuntimeError if numbers would change or become infinite in the dtype of the tensor that they are combined with."""
-    if isinstance(x, Tensor):
+    unsure = [n for n in numbers if not (type(n) is float and -1e4 < n < 1e4 or type(n) is int and 0 <= n < 100)]
+    if unsure and isinstance(x, Tensor):  # the others fit every dtype
         floats = x._np_dtype in dtypes.FLOATS
-        dtypes.check_fits(name, x._np_dtype, *(numbers if floats else [n for n in numbers if isinstance(n, int)]))
+        dtypes.check_fits(name, x._np_dtype, *(unsure if floats else [n for n in unsure if isinstance(n, int)]))
 
 
 def functions(*classes: type[Pointwise]) -> tuple:
