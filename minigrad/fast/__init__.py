@@ -152,7 +152,7 @@ def load(cls: Any, plan: Plan, scope: dict) -> tuple:
 
 def otherwise(plan: Plan, scope: dict, other: Callable) -> Callable:
     """Return the function for arguments that the source does not take: some have a second source, the rest take `other`."""
-    second = half_precision if is_pointwise(plan.cls) else with_number if plan.cls.number_nodes else None
+    second = half_precision if is_pointwise(plan.cls) else with_number if len(plan.cls.number_nodes) == 1 else None
     if second is None:
         return other
     takes, generate = second(plan)

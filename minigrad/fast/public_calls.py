@@ -129,7 +129,9 @@ CALLS = {
             "type(dim) is int and 0 <= (d := dim if dim >= 0 else dim + a.ndim + 1) <= a.ndim",
         )
     },
-    "SqueezeDims": {"squeeze": Call("a.squeeze(dim) if a.shape[dim] == 1 else a[:]", "result.shape", "type(dim) is int")},
+    "SqueezeDims": {
+        "squeeze": Call("a.squeeze(dim) if a.shape[dim] == 1 else a[:]", "result.shape", "type(dim) is int")
+    },
     "Permute": {
         "permute": Call(
             "a.transpose(sizes)", "known[sizes]", f"{SIZES} and -1 not in sizes", ONE_OR_MANY("dims", "sizes")

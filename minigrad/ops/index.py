@@ -21,8 +21,9 @@ from ..arrays.shapes import broadcast_shape, broadcastable, sketch
 from ..core.backward import step_on_arrays, sum_to
 from ..core.engine import running
 from ..core.frames import current
+from ..core.graph import history
 from ..core.inplace import inplace
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, wrap
 from ..errors import error, warn
 from ..events import events
 from ..kernels import pointwise_calls
@@ -354,12 +355,26 @@ def getitem(self: Tensor, index: Any) -> Tensor:
         if index._np_dtype is I8:
             return Take.apply(self, (0,), index)
         if index._np_dtype is BOOL and index._sizes == self._sizes:
+            if type(self) is type(index) is Tensor and (found := chosen_elements(self, index)) is not None:
+                return found
             return Take.apply(self, tuple(range(len(index._sizes))), *where_true(index))
     basic, advanced = parse(self, index)
     if not advanced:
         return Index.apply(self, basic)
     dims, indices = places(advanced)
     return Take.apply(self if selects_all(basic) else Index.apply(self, basic), dims, *indices)
+
+
+CHOSEN_BY_NUMPY = 1 << 14  # elements; from here on, kernels find the true ones and take the elements sooner
+
+
+def chosen_elements(x: Tensor, mask: Tensor) -> Tensor | None:
+    """Return x[mask] by NumPy, if they are few and nothing follows what happens to it, else None."""
+    a, frame = x._a, current()
+    plain = (
+        type(a) is type(mask._a) is np.ndarray and a.size < CHOSEN_BY_NUMPY and frame.eager_ok and frame.on_op is None
+    )
+    return wrap(a[mask._a]) if plain and not (frame.grad and history(x) is not None) else None
 
 
 def setitem(self: Tensor, index: Any, value: Any) -> None:
