@@ -250,6 +250,10 @@ PROGRAMS = [
     lambda x: x.index_put((minigrad.tensor([1, 1]),), x * 2), lambda x: x.index_put((minigrad.tensor([1, 1]),), x * 2, True),
     lambda x: x @ x[0], lambda x: x[0] @ x.t(), lambda x: x[0] @ x[1], lambda x: x.expand(4, 2, 3) @ x.t(),
     lambda x: x @ x.t().expand(4, 3, 2), lambda x: x.expand(4, 2, 3) @ x[0], lambda x: x[0] @ x.t().expand(4, 3, 2),
+    lambda x: x.masked_fill(x > 0, 0.5), lambda x: x.masked_fill(minigrad.tensor([True, False, True]), -1),
+    lambda x: x.scatter(1, minigrad.tensor([[2, 0], [1, 1]]), 3.0), lambda x: x[0].outer(x[1]),
+    lambda x: x.movedim(0, -1), lambda x: x.movedim(-2, 1), lambda x: x.diagonal(), lambda x: x.t().diagonal(),
+    lambda x: x.squeeze(0), lambda x: x.unsqueeze(1).squeeze(1), lambda x: x[:1].squeeze(-2), lambda x: F.glu(x, 0),
 ]  # fmt: skip
 
 
@@ -353,6 +357,66 @@ def test_operations_of_indices_and_of_several_results_are_written_out():
     loss.backward()
     with pytest.raises(RuntimeError, match="a second time"):
         loss.backward()
+
+
+def test_a_number_that_is_written_is_no_input_and_names_the_node():
+    x = minigrad.randn(2, 3, requires_grad=True)
+    mask, index = x.detach() > 0, minigrad.tensor([[0, 0, 1]])
+    for number, tensor, names in (
+        (
+            x.masked_fill(mask, 2),
+            x.masked_fill(mask, minigrad.tensor(2.0)),
+            ("MaskedFillBackward0", "MaskedFillBackward1"),
+        ),
+        (
+            x.scatter(0, index, 2.0),
+            x.scatter(0, index, minigrad.full((1, 3), 2.0)),
+            ("ScatterBackward1", "ScatterBackward0"),
+        ),
+    ):
+        assert (number.grad_fn.name(), tensor.grad_fn.name()) == names and number.equal(tensor)
+        assert [e is None for e in number.grad_fn._edges][-1] and 2 in number.grad_fn._constants.values()
+        g, h = (minigrad.autograd.grad((y * y).sum(), x, create_graph=True)[0] for y in (number, tensor))
+        assert g.equal(h) and minigrad.autograd.grad(g.sum(), x)[0].equal(minigrad.autograd.grad(h.sum(), x)[0])
+    x = minigrad.arange(3)
+    assert x.masked_fill(x > 1, 7).tolist() == [0, 1, 7] and x.masked_fill(x > 1, 7).dtype is minigrad.int64
+    assert minigrad.func.vmap(lambda a: a.masked_fill(a > 1, 7))(minigrad.stack([x, x + 1])).tolist() == [
+        [0, 1, 7],
+        [1, 7, 7],
+    ]
+
+
+@pytest.mark.parametrize("n", [0, 5, 20_000])
+def test_a_selection_by_a_mask_is_the_same_with_and_without_a_history(n):
+    x = minigrad.randn(n)
+    tracked = x.clone().requires_grad_()
+    mask = x > 0
+    found, expected = x[mask], tracked[mask]
+    assert found.equal(expected.detach()) and found.grad_fn is None
+    assert expected.grad_fn is not None and tracked.detach()[mask].equal(found)
+    with minigrad.no_grad():
+        assert tracked[mask].equal(found) and tracked[mask].grad_fn is None
+    before = x.clone()
+    found.zero_()
+    assert x.equal(before)  # a copy
+    with pytest.raises(IndexError, match="mask"):
+        x[minigrad.ones(n + 1, dtype=minigrad.bool)]
+
+
+def test_a_recording_has_selections_and_comparisons():
+    x = minigrad.tensor([1.0, -2.0])
+    recorded = minigrad.record(lambda x: (x[x > 0], minigrad.equal(x, x)), x).to_dict()
+    assert {"getitem", "equal"} <= {step["name"] for step in recorded["ops"]}
+
+
+@pytest.mark.parametrize("other", [[1, 2], [1.0, 2.0], [1.0, 3.0], [1.0], [float("nan"), 2.0]])
+def test_equal_compares_shapes_and_elements(other):
+    x, y = minigrad.tensor([1.0, 2.0]), minigrad.tensor(other)
+    expected = len(other) == 2 and list(other) == [1, 2]
+    assert minigrad.equal(x, y) is minigrad.equal(y, x) is expected
+    with minigrad.autograd.detect_anomaly():
+        assert minigrad.equal(x, y) is expected
+    assert minigrad.equal(y, y) is not any(a != a for a in other)
 
 
 def test_indices_written_after_the_forward_are_detected():
