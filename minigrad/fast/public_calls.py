@@ -143,6 +143,13 @@ CALLS = {
             "type(source) is type(destination) is int and (order := moved(a.ndim, source, destination))",
         ),
     },
+    "Flip": {
+        "flip": Call(
+            "impl(a, found)",
+            "found",
+            f"len(dims) == 1 and type(dims[0]) is int and {FLOATS} and (found := one(dims[0], a.ndim)) is not None",
+        )
+    },
     "Transpose": {
         "transpose": Call(
             "a.swapaxes(dim0, dim1)", "swapped(a.ndim, dim0, dim1)", "type(dim0) is int and type(dim1) is int"

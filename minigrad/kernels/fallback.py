@@ -67,7 +67,7 @@ def is_spoilt(out: np.ndarray) -> bool:
 
     Kernels send no signal (diagnose/nan.py). A sum of squares that overflows costs the second calculation, no more.
     """
-    return out.size < FEW and not math.isfinite(np.vdot(out, out))
+    return out.size < FEW and not math.isfinite((flat := out.ravel()).dot(flat))
 
 
 def worth(x: Any, work: int, least: int) -> bool:

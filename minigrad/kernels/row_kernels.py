@@ -270,7 +270,7 @@ def direct(plan: Plan, call: Call, args: tuple) -> Callable:
         "empty": np.empty,
         "array": np.array,
         "dtype": args[plan.x].dtype,
-        "is_spoilt": is_spoilt,
+        "isfinite": math.isfinite,
     }
     checks, takes, makes, results = [], [], [], []
     for i, shape in given:
@@ -296,7 +296,8 @@ def direct(plan: Plan, call: Call, args: tuple) -> Callable:
     lines = [f"if not ({' and '.join(checks)}): return None"] if checks else []
     lines += [*makes, f"sums = entry({', '.join(takes)})"]
     few = args[plan.x].size < FEW
-    lines += [f"r = {results[0]}", "if is_spoilt(r): return None"] if few else []
+    spoilt = "if not isfinite((flat := r.ravel()).dot(flat)): return None"  # is_spoilt
+    lines += [f"r = {results[0]}", spoilt] if few else []
     body = "\n    ".join([*lines, f"return [{', '.join(['r', *results[1:]] if few else results)}]"])
     exec(compiled(f"def direct({', '.join([f'a{i}' for i in range(len(args))])}):\n    {body}"), scope)
     return scope["direct"]
