@@ -6,6 +6,7 @@ with tensor arguments is then an ordinary function of these and the noise.  Gene
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -13,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes, halves
-from ..arrays.devices import default_device
+from ..arrays.devices import CPU, default_device
 from ..arrays.kinds import as_array
 from ..arrays.meta import has_numbers
 from ..core.frames import current
 from ..core.inplace import inplace
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, wrap
 from ..errors import error
 from ..events import events, unheard
 from ..kernels.cpu import normal_rng as noise
@@ -27,7 +28,7 @@ from .base.families import NonDifferentiable, Operation, Pointwise
 from .base.registry import op
 from .broadcast import broadcast_shapes, broadcast_tensors
 from .copy import Copy, on_device
-from .create import factory, number, settings, sizes
+from .create import factory, is_plain_mode, number, settings, sizes
 from .from_data import chosen, made
 from .generator import Generator, default_generator, source
 from .products import one_dtype
@@ -39,6 +40,8 @@ def draw(who: str, shape: Any, generator: Generator | None, sample: Callable, de
 
     It is on the given device, by default the device of new tensors.  Raises RuntimeError under vmap with randomness="error".
     """
+    if (device is None or device is CPU) and generator is None and events.drawn is unheard and is_plain_mode():
+        return wrap(as_array(sample(default_generator._rng, tuple(shape))))
     layers = current().layers()
     if any(getattr(layer, "randomness", None) == "error" for layer in layers):
         raise error(
@@ -108,7 +111,8 @@ def integers(
             f"the limits {low} and {high} - 1 are out of bounds for {dtype}",
             "choose dtype=minigrad.int64, or limits that fit",
         )
-    sample = lambda rng, size: as_array(rng.integers(low, high, size)).astype(dtype, copy=False)
+    # NumPy takes 3 microseconds to multiply the sizes
+    sample = lambda rng, size: rng.integers(low, high, math.prod(size)).astype(dtype, copy=False).reshape(size)
     return draw(who, shape, generator, sample, device)
 
 
