@@ -68,7 +68,12 @@ def same_dtype(name: str, a: str = "b") -> str:
     return f"type({name}) in PLAIN and type({a} := {name}._a) is ndarray and {a}.dtype is a.dtype"
 
 
-ONE_OR_MANY = "{1} = {0}\nif type({0}[0]) is not int:\n    ({1},) = {0}".format
+ONE_OR_MANY = """\
+{1} = {0}
+if type({0}[0]) is not int:
+    ({1},) = {0}
+    if type({1}) is list:
+        {1} = tuple({1})""".format
 ROWS = "a.flags.c_contiguous"
 KIND = "(a.dtype is F4 or a.dtype is F8)"
 FLOATS = f"{KIND} and {ROWS}"

@@ -68,7 +68,7 @@ class BackwardCall(NamedTuple):
 
 
 calls: dict[tuple, Callable | BackwardCall | None] = {}
-# operation -> the dtype, and for each operand but the first whether it has dimensions -> the kernel of arrays of one shape
+# operation -> the dtype, and for each operand but the first whether it has the same shape or is one number -> the kernel
 alike: defaultdict[Any, dict[tuple, Callable]] = defaultdict(dict)
 QUICK_CALL = """\
 def run({args}):
@@ -113,7 +113,7 @@ def forward(op: Any, args: tuple) -> np.ndarray | None:
 
 
 def quick(op: Any, compute: Callable) -> Callable:
-    """Return op.compute as a function that gives arrays of one shape, row by row, and 0-d arrays to a kernel at once.
+    """Return op.compute as a function that gives arrays of one shape, row by row, and of one element to a kernel at once.
 
     A kernel is found by the dtype alone, in half the time of `forward`. NumPy's `compute` takes few elements without a kernel.
     """
@@ -132,15 +132,16 @@ def quick(op: Any, compute: Callable) -> Callable:
     n, names = len(op.names) - op.n_settings, [f"a{i}" for i in range(len(op.names))]
     x, y, rest, settings = names[0], names[op.n_conditions], names[1:n], names[n:]
     usual = [f"type({x}) is ndarray and {x}.flags.c_contiguous and {x}.size < {2 * GRAIN}"]
-    usual += [f"type({a}) is ndarray and (not {a}.ndim or {a}.shape == shape and {a}.flags.c_contiguous)" for a in rest]
-    given = [f"{x}.ravel()", *[f"{a}.ravel() if {a}.ndim else {a}[()]" for a in rest]]
+    one = "{0}.size == 1 and {0}.ndim <= {1}.ndim".format
+    usual += [f"type({a}) is ndarray and ({one(a, x)} or {a}.shape == shape and {a}.flags.c_contiguous)" for a in rest]
+    given = [f"{x}.ravel()", *[f"{a}.ravel() if {a}.size != 1 else real({a}.item())" for a in rest]]
     given += [f"real({a})" for a in settings]
     text = QUICK_CALL.format(
         args=", ".join(names),
         x=x,
         y=y,
         usual=" and ".join(usual),
-        key=f"({', '.join([f'{y}.dtype', *[f'{a}.ndim > 0' for a in rest]])},)",
+        key=f"({', '.join([f'{y}.dtype', *[f'{a}.size != 1' for a in rest]])},)",
         dtype="BOOL" if op.kind == "bool" else f"{y}.dtype",
         given=", ".join(given),
     )
@@ -219,9 +220,9 @@ def prepare(op: Any, args: tuple) -> Callable | None:
     takes = [taken(op, i, target, a is not None, place, turned, lies) for i, (a, place) in enumerate(zip(long, places))]
     back = None if order is None else [order.index(d) for d in range(len(shape))]
     call = PointwiseCall(kernel, takes, lies, dtypes.BOOL if op.kind == "bool" else target, back, width)
-    has = [a is not None for a in long]
-    if rows is None and has[:n] == [bool(getattr(a, "ndim", 0)) for a in operands] and has[0]:
-        alike[op][(target, *has[1:n])] = kernel
+    first, *others = [a is not None for a in long]
+    if rows is None and type(args[0]) is np.ndarray and (first or not any(others)):
+        alike[op][(target, *others[: n - 1])] = kernel if first else compiled(op, "forward", (True, *others), target)
     if rows and order is None and parts(size) < 2 and size <= MOST_ROWS * width:
         numbers = [target.kind == "f" and i >= op.n_conditions and type(a) in (int, float) for i, a in enumerate(args)]
         return by_rows(call, numbers, target)

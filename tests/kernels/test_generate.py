@@ -202,11 +202,23 @@ def test_arrays_of_one_shape_have_one_kernel_of_a_dtype(monkeypatch, name, shape
     for out in found:
         assert type(out) is np.ndarray and out.dtype == expected.dtype and out.shape == expected.shape
         np.testing.assert_allclose(out, expected, rtol=1e-6 if dtype == "float32" else 1e-14, atol=1e-7)
-    if x.ndim and x.size > 1:
-        (kernel,) = pointwise_calls.alike[op].values()
-        monkeypatch.setattr(op, "compute", unused)
-        call(*[a.reshape(-1) if type(a) is np.ndarray and a.ndim else a for a in args])  # another shape
-        assert list(pointwise_calls.alike[op].values()) == [kernel]
+    (kernel,) = pointwise_calls.alike[op].values()
+    monkeypatch.setattr(op, "compute", unused)
+    call(*[a.reshape(-1) if type(a) is np.ndarray and a.shape == shape else a for a in args])  # another shape
+    assert list(pointwise_calls.alike[op].values()) == [kernel]
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1), (3,), (2, 3)])
+@pytest.mark.parametrize("other", [(), (1,), (1, 1), (1, 1, 1), (3,), (0,)])
+def test_arrays_of_one_element_meet_others_as_in_numpy(shape, other):
+    x, y = minigrad.randn(shape), minigrad.randn(other)
+    if 0 in other and shape not in ((), (1,), (1, 1)):
+        return
+    expected = np.where(x.numpy() > 0, x.numpy(), y.numpy() * x.numpy())
+    for _ in range(3):
+        out = minigrad.ops.nn.activation.Prelu.apply(x, y)
+        assert out.shape == expected.shape
+        np.testing.assert_array_equal(out.numpy(), expected)
 
 
 def test_other_layouts_are_computed_too():

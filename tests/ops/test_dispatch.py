@@ -250,6 +250,7 @@ PROGRAMS = [
     lambda x: x.index_put((minigrad.tensor([1, 1]),), x * 2), lambda x: x.index_put((minigrad.tensor([1, 1]),), x * 2, True),
     lambda x: x @ x[0], lambda x: x[0] @ x.t(), lambda x: x[0] @ x[1], lambda x: x.expand(4, 2, 3) @ x.t(),
     lambda x: x @ x.t().expand(4, 3, 2), lambda x: x.expand(4, 2, 3) @ x[0], lambda x: x[0] @ x.t().expand(4, 3, 2),
+    lambda x: x.reshape([3, 2]), lambda x: x.expand([4, 2, 3]), lambda x: x.permute([1, 0]), lambda x: x.view([-1]),
     lambda x: x.masked_fill(x > 0, 0.5), lambda x: x.masked_fill(minigrad.tensor([True, False, True]), -1),
     lambda x: x.scatter(1, minigrad.tensor([[2, 0], [1, 1]]), 3.0), lambda x: x[0].outer(x[1]),
     lambda x: x.movedim(0, -1), lambda x: x.movedim(-2, 1), lambda x: x.diagonal(), lambda x: x.t().diagonal(),
