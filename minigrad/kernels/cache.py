@@ -97,6 +97,8 @@ def build(key: str, source: str) -> Any:
     if "product" in vars(module):
         scipy_blas.load()
     for name, f in vars(module).items():
+        if isinstance(f, Dispatcher):
+            f.targetoptions["no_cfunc_wrapper"] = True  # our callers are Python and Numba
         if isinstance(f, Dispatcher) and not f.targetoptions.get("forceinline"):
             f._cache = CompiledCache(f"{key}.{name}")
             f._compiler.compile = compiler.uncollected(f._compiler.compile)

@@ -42,7 +42,8 @@ def uninterrupted(load: Callable, *args: Any) -> Any:
 def uncollected(f: Callable) -> Callable:
     """Return f with a pause of Python's garbage collector, which takes a tenth of the time in which Numba compiles.
 
-    Numba creates many objects that it needs to the end, and the collector examines them again and again.
+    Numba creates many objects that it needs to the end, and the collector examines them again and again. While it
+    fills its tables, that takes half of the time.
     """
 
     @functools.wraps(f)
@@ -58,6 +59,7 @@ def uncollected(f: Callable) -> Callable:
     return run
 
 
+@uncollected
 def load_numba() -> None:
     """Import Numba, including the parts that it imports on its first array."""
     import numba
@@ -66,6 +68,7 @@ def load_numba() -> None:
     numba.typeof(numpy.empty(0))
 
 
+@uncollected
 def fill_tables(target: Any) -> None:
     """Fill Numba's tables of compilable functions, which it otherwise does on the first compilation."""
     from numba.core.registry import cpu_target

@@ -140,3 +140,15 @@ def test_what_begins_behind_the_start_is_index_arithmetic(n, interpreted):
     for a, b in zip(c(x), f(x), strict=True):
         close(a, b, c.source())
     assert "(x.shape[0] - 2)" in c.source()
+
+
+@pytest.mark.parametrize("n", [1, 511, 512, 513, 1025])
+def test_float32_is_summed_in_blocks_of_512_and_in_float64(n, interpreted):
+    def f(x):
+        return (x - 1).exp().sum(1), (x + 1).log_softmax(1), x.reshape(3, 1, n).expand(3, 2, n).exp().sum((0, 1))
+
+    x = torch.tensor(np.random.default_rng(0).standard_normal((3, n), np.float32))
+    c = compile(f)
+    for a, b in zip(c(x), f(x.double()), strict=True):
+        assert a.dtype is torch.float32 and (a - b).abs().max() <= 4e-7 * b.abs().max(), c.source()
+    assert n == 1 or "start + np.uint64(512)" in c.source() and "sum_3[i0] = np.float32(sum_3_sum[i0])" in c.source()

@@ -312,3 +312,20 @@ def test_the_file_lies_where_the_command_was_given_wherever_the_program_goes(net
 def test_what_a_terminal_cannot_write_does_not_end_the_command(net):
     done = minigrad(net, "step", "net.py:loss", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
     assert done.returncode == 0 and b"step 1 of 9" in done.stdout, done.stderr
+
+
+def test_what_the_program_made_is_closed_at_the_end_as_python_does_it(tmp_path):
+    logs = """
+class Log:
+    def __init__(self):
+        self.itself, self.file = self, open("log.txt", "w")
+        self.file.write("written")
+
+    def __del__(self):
+        print("closed")
+
+log = Log()
+"""
+    (tmp_path / "net.py").write_text(PROGRAM + logs)
+    done = minigrad(tmp_path, "render", "net.py:loss", new=True)
+    assert done.stdout == b"wrote loss.svg\nclosed\n" and (tmp_path / "log.txt").read_text() == "written"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
@@ -143,6 +144,8 @@ def computing(as_torch: bool, program: Program) -> AbstractContextManager:
     """Replace torch with minigrad under --as-torch, or, with a note, if the program needs PyTorch and it is not installed."""
     import minigrad
 
+    if not gc.get_freeze_count():
+        gc.freeze()  # at the end, Python would search all that is loaded for garbage, which takes a tenth of a second
     if not as_torch and program.lacks_torch:
         print_notes([f"PyTorch is not installed, so {program.file} computes with minigrad, as with --as-torch"])
         as_torch = True

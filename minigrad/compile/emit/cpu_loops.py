@@ -210,7 +210,9 @@ class FusedLoop:
                            f"{running} = np.full({shape}, {start(op, accumulator_dtype(op))})")  # fmt: skip
         lines += more_lines(op, place, term)
         if running != name:
-            self.after.append(f"{name} = {running}.astype(np.{out.dtype.name})")
+            at = ", ".join(loop_index(out.shape))
+            line = f"{name}[{at}] = {cast(f'{running}[{at}]', wide, out.dtype)}"
+            self.after += [f"{name} = {self.spelling.empty(out)}", *nested(self.spelling.loops(out), [line])]
 
     # ------------------------------------------------------------------ decided in advance
     def is_flat(self) -> bool:

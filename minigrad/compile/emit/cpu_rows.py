@@ -287,7 +287,8 @@ def blocks(i: str, width: str, body: list, sums: list) -> list[str]:
     The index is unsigned, because a possibly negative index would need a check, which prevents vectorisation.
     """
     loop = [f"for {i} in range(start, end):", *["    " + line for line in body]]
-    inside = [f"end = min(start + np.uint64(512), np.uint64({width}))", *[f"{s}_part = np.float32(0)" for s in sums],
+    inside = ["end = start + np.uint64(512)", f"if end > np.uint64({width}):", f"    end = np.uint64({width})",
+              *[f"{s}_part = np.float32(0)" for s in sums],
               *loop, *[f"{s}_sum += {s}_part" for s in sums], "start = end"]  # fmt: skip
     return ["start = np.uint64(0)", f"while start < np.uint64({width}):", *["    " + line for line in inside]]
 
