@@ -202,7 +202,8 @@ def prepare(op: Any, args: tuple) -> Callable | None:
     order = other_order([a for a in arrays if a.size != 1], len(shape))
     lies = shape if order is None else tuple([shape[d] for d in order])
     turned = (lambda a: a) if order is None else (lambda a: of_rank(a, len(shape)).transpose(order))
-    long = [turned(a) if type(a) is np.ndarray and a.size != 1 else None for a in args]
+    counts = [type(a) is np.ndarray and (a.size != 1 or i == 0 and size == 1) for i, a in enumerate(args)]
+    long = [turned(a) if many else None for a, many in zip(args, counts)]
     fast = worth_a_kernel(op, target, size)
     repeated = target.kind == "f" and (fast or size >= BROADCAST_FROM)
     rows = None
@@ -220,9 +221,8 @@ def prepare(op: Any, args: tuple) -> Callable | None:
     takes = [taken(op, i, target, a is not None, place, turned, lies) for i, (a, place) in enumerate(zip(long, places))]
     back = None if order is None else [order.index(d) for d in range(len(shape))]
     call = PointwiseCall(kernel, takes, lies, dtypes.BOOL if op.kind == "bool" else target, back, width)
-    first, *others = [a is not None for a in long]
-    if rows is None and type(args[0]) is np.ndarray and (first or not any(others)):
-        alike[op][(target, *others[: n - 1])] = kernel if first else compiled(op, "forward", (True, *others), target)
+    if rows is None and long[0] is not None:
+        alike[op][(target, *[a is not None for a in long[1:n]])] = kernel
     if rows and order is None and parts(size) < 2 and size <= MOST_ROWS * width:
         numbers = [target.kind == "f" and i >= op.n_conditions and type(a) in (int, float) for i, a in enumerate(args)]
         return by_rows(call, numbers, target)
