@@ -124,26 +124,22 @@ def forward(step: Callable, x: np.ndarray, states: np.ndarray, w_x: Any, w_h: An
     (n_gates, n_states), (length, batch, width), size = SIZES[step], x.shape, w_h.shape[1]
     kernels = recurrent_kernels.kernels(step, n_gates, n_states, x.dtype)
     n, sums = batch * size, [i == k for i, k in zip(kernels.gradients[:n_gates], kernels.gradients[n_gates:])]
-    parts = np.matmul(x.reshape(length * batch, width), by_gate(w_x, n_gates).swapaxes(1, 2))
-    left = []
+    parts, left = np.matmul(x.reshape(length * batch, width), by_gate(w_x, n_gates).swapaxes(1, 2)), []
     if b_x is not None:  # gates that use only the sum of both parts get the state's bias for all time steps at once
         parts += by_gate(np.where(np.repeat(sums, size), b_x + b_h, b_x), n_gates)[:, None]
         left = [(k, by_gate(b_h, n_gates)[k]) for k in range(n_gates) if not sums[k]]
-    parts = parts.reshape(n_gates, length, n)
+    parts = parts.reshape(n_gates, length, n).swapaxes(0, 1)
     outs, kept = np.empty((length, n), x.dtype), np.empty((kernels.n_kept, length, n), x.dtype)
     w, part = by_gate(w_h, n_gates).swapaxes(1, 2), np.empty((n_gates, batch, size), x.dtype)
     w = np.ascontiguousarray(w) if length >= COPY_FROM else w
-    flat, old, memory = (
-        list(part.reshape(n_gates, n)),
-        list(states.reshape(n_states, n)),
-        np.empty((2, n_states, n), x.dtype),
-    )
-    for t in range(length):
+    flat, old = list(part.reshape(n_gates, n)), list(states.reshape(n_states, n))
+    memory = [list(m) for m in np.empty((2, n_states - 1, n), x.dtype)]
+    for t, (out, given, saved) in enumerate(zip(outs, parts, kept.swapaxes(0, 1))):
         np.matmul(old[0].reshape(batch, size), w, out=part)
         for k, b in left:
             part[k] += b
-        new = [outs[t], *memory[t % 2, 1:]]
-        kernels.forward(*parts[:, t], *flat, *old, *new, *kept[:, t])
+        new = [out, *memory[t % 2]]
+        kernels.forward(*given, *flat, *old, *new, *saved)
         old = new
     return outs.reshape(length, batch, size), np.stack(old).reshape(n_states, batch, size), kept
 
@@ -167,20 +163,20 @@ def backward(step: Callable, wanted: tuple, tensors: Sequence, outs: Any, kept: 
         now = made[:, t]
         kernels.backward(*kept[:, t], *old, *now)
         old = [zeros[0] if k is None else now[k] for k in for_states]
-        through = np.matmul(taken(now, for_h).reshape(n_gates, batch, size), w)
-        old[0] = old[0] + np.add.reduce(through).reshape(n)
+        through = np.add.reduce(np.matmul(taken(now, for_h).reshape(n_gates, batch, size), w)).reshape(n)
+        old[0] = through if for_states[0] is None else old[0] + through
     rows = length * batch
     d_parts = d_from_state = taken(made, for_x).reshape(n_gates, rows, size)
     if for_h != for_x:
         d_from_state = taken(made, for_h).reshape(n_gates, rows, size)
-    before = np.concatenate([states[:1], outs[:-1]])
+    before, ones = np.concatenate([states[:1], outs[:-1]]), np.ones(rows, x.dtype)
     by = {
         0: lambda: np.add.reduce(np.matmul(d_parts, by_gate(w_x, n_gates))).reshape(x.shape),
         1: lambda: np.stack(old).reshape(states.shape),
         2: lambda: np.matmul(d_parts.swapaxes(1, 2), x.reshape(rows, -1)).reshape(w_x.shape),
         3: lambda: np.matmul(d_from_state.swapaxes(1, 2), before.reshape(rows, size)).reshape(w_h.shape),
-        4: lambda: np.add.reduce(d_parts, 1).reshape(-1),
-        5: lambda: np.add.reduce(d_from_state, 1).reshape(-1),
+        4: lambda: np.matmul(ones, d_parts).reshape(-1),  # a fifth of the time of a sum
+        5: lambda: np.matmul(ones, d_from_state).reshape(-1),
     }
     return [f() if want else None for want, f in zip(wanted, by.values())]
 

@@ -39,10 +39,27 @@ def test_each_bag_is_reduced_by_itself(bags, mode, padding, last):
     assert minigrad.allclose(ours, minigrad.zeros(5, 3, dtype=ours.dtype) if theirs is None else theirs)
 
 
-def test_rows_of_a_matrix_are_bags():
-    table, x = minigrad.randn(6, 2), minigrad.tensor([[0, 3, 3], [5, 5, 1]])
-    flat = F.embedding_bag(x.flatten(), table, minigrad.tensor([0, 3]), mode="sum")
-    assert minigrad.allclose(F.embedding_bag(x, table, mode="sum"), flat)
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("padding", [None, 3])
+def test_rows_of_a_matrix_are_bags(mode, padding):
+    table, x = minigrad.randn(6, 2, requires_grad=True), minigrad.tensor([[0, 3, 3], [5, 5, 1]])
+    flat = F.embedding_bag(x.flatten(), table, minigrad.tensor([0, 3]), mode=mode, padding_idx=padding)
+    out = F.embedding_bag(x, table, mode=mode, padding_idx=padding)
+    assert minigrad.allclose(out, flat)
+    ours, theirs = (minigrad.autograd.grad((y * y).sum(), table)[0] for y in (out, flat))
+    assert minigrad.allclose(ours, theirs)
+    for shape in ((0, 3), (2, 0)):
+        nothing = F.embedding_bag(x.new_zeros(shape), table, mode=mode, padding_idx=padding)
+        assert nothing.tolist() == [[0.0, 0.0]] * shape[0]
+
+
+@pytest.mark.parametrize("dtype", [minigrad.uint8, minigrad.int32])
+def test_offsets_of_every_integer_dtype_must_grow(dtype):
+    table, x = minigrad.ones(3, 1), minigrad.tensor([0, 1, 2])
+    assert F.embedding_bag(x, table, minigrad.tensor([0, 2], dtype=dtype), mode="sum").tolist() == [[2.0], [1.0]]
+    for wrong in ([0, 2, 1], [0, 4], [1, 2]):
+        with pytest.raises(RuntimeError, match="offsets must begin with 0"):
+            F.embedding_bag(x, table, minigrad.tensor(wrong, dtype=dtype))
 
 
 def test_indices_after_the_last_offset_are_ignored():

@@ -18,7 +18,7 @@ from minigrad.utils.data import (
     default_convert,
     pin_memory,
 )
-from minigrad.utils.data.collate import default_collate_fn_map
+from minigrad.utils.data.collate import collate, default_collate_fn_map
 
 from .samples import Shared, Squares
 
@@ -155,6 +155,10 @@ COLLATED = [
     ([b"a"], [b"a"]),
     ([T(1.0), T(2.0)], T([1.0, 2.0])),
     ([np.array([1, 2]), np.array([3, 4])], T([[1, 2], [3, 4]])),
+    ([np.array([1, 2]), np.array([0.5, 1.5])], T([[1.0, 2.0], [0.5, 1.5]], dtype=torch.float64)),
+    ([np.arange(4)[::2], np.arange(4)[1::2]], T([[0, 2], [1, 3]])),
+    ([np.array([1, 2]), T([3, 4])], T([[1, 2], [3, 4]])),
+    ([np.zeros((0, 2))] * 3, torch.zeros(3, 0, 2, dtype=torch.float64)),
     ([np.float32(1), np.float32(2)], T([1.0, 2.0])),
     ([np.float64(1), np.float64(2)], T([1.0, 2.0], dtype=torch.float64)),
     ([(1, "a"), (2, "b")], [T([1, 2]), ("a", "b")]),
@@ -169,6 +173,18 @@ COLLATED = [
 @pytest.mark.parametrize("batch, expected", COLLATED, ids=[repr(batch) for batch, _ in COLLATED])
 def test_samples_of_every_kind_become_a_batch(batch, expected):
     same(default_collate(batch), expected)
+
+
+def test_a_batch_of_arrays_shares_no_memory_and_takes_the_users_way_to_stack():
+    a, b = np.zeros(2), np.ones(2)
+    batch = default_collate([a, b])
+    a[0] = 5
+    assert batch.tolist() == [[0, 0], [1, 1]]
+    kinds = {**default_collate_fn_map, torch.Tensor: lambda batch, *, collate_fn_map: [t.tolist() for t in batch]}
+    assert collate([a, b], collate_fn_map=kinds) == [[5, 0], [1, 1]]
+    a.flags.writeable = False
+    with pytest.warns(UserWarning, match="read-only"):
+        default_collate([a, b])
 
 
 CONVERTED = [
@@ -198,6 +214,8 @@ UNCOLLATED = [
     ([np.array(["a"])], TypeError, "found arrays of <U1"),
     ([[1, 2], [1]], RuntimeError, "sample 0 has 2 parts, sample 1 has 1"),
     ([T([1.0]), T([1.0, 2.0])], RuntimeError, "sample 0 has shape (1,), sample 1 has (2,)"),
+    ([np.ones(3), np.ones(4)], RuntimeError, "sample 0 has shape (3,), sample 1 has (4,)"),
+    ([np.array([1], ">i8"), np.array([1], ">i8")], ValueError, "byte order"),
 ]
 
 

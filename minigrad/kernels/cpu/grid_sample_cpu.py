@@ -1,7 +1,7 @@
 """Samples of images and volumes at the points of a grid, and the gradients of both.
 
 The definition is GridSample.program in ops/nn/grid_sampling.py; None leaves the work to it.  Points are treated in blocks, with
-one loop for each step, which the compiler vectorizes.
+one loop for each step, which the compiler vectorizes; a loop that looked at the padding or the mode would not be.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from numba import njit
 from numpy import int32, uint64 as at
 from numpy import {real} as real
 
-BLOCK = 256
+BLOCK = 512
 ZEROS, BORDER, REFLECTION = range(3)
 
 
@@ -51,25 +51,36 @@ def find(grid, sizes, corners, padding, offsets, factors, places, weights, slope
     one, two, zero, m = real(1), real(2), real(0), len(grid)
     late = padding if offsets.size > 2 else ZEROS  # neighbours are moved inside, not the point
     soon = padding if offsets.size <= 2 else ZEROS
-    base, distance, per_unit = np.empty(m, real), np.empty(m, real), np.empty(m, real)
+    x, base, near, per_unit = np.empty(m, real), np.empty(m, real), np.empty(m, real), np.empty(m, real)
     for d in range(len(sizes)):
         size = real(sizes[d])
+        scale, shift = ((size - one) / two, zero) if corners else (size / two, real(0.5))
         for j in range(m):
-            x = (grid[j, d] + one) / two * (size - one) if corners else ((grid[j, d] + one) * size - one) / two
-            x, moved = inside(x, size, corners, soon)
-            base[j] = np.floor(x) if offsets.size > 1 else np.rint(x)
-            distance[j] = x - base[j]
-            per_unit[j] = moved * ((size - one) / two if corners else size / two)
+            x[j], per_unit[j] = (grid[j, d] + one) * scale - shift, scale
+        if soon != ZEROS:
+            for j in range(m):
+                x[j], moved = inside(x[j], size, corners, soon)
+                per_unit[j] *= moved
+        if offsets.size > 1:
+            for j in range(m):
+                base[j] = np.floor(x[j])
+        else:
+            for j in range(m):
+                base[j] = np.rint(x[j])
         for t in range(offsets.size):
             place, weight, slope = places[d, t], weights[d, t], slopes[d, t]
             offset, f0, f1, f2, f3 = offsets[t], factors[t, 0], factors[t, 1], factors[t, 2], factors[t, 3]
             for j in range(m):
-                near, _ = inside(base[j] + offset, size, corners, late)
-                place[j] = int32(near) if near >= zero and near < size else -1
+                near[j] = base[j] + offset
+            if late != ZEROS:
+                for j in range(m):
+                    near[j], _ = inside(near[j], size, corners, late)
             for j in range(m):
-                weight[j] = ((f0 * distance[j] + f1) * distance[j] + f2) * distance[j] + f3
+                place[j] = int32(near[j]) if near[j] >= zero and near[j] < size else -1
             for j in range(m):
-                slope[j] = ((real(3) * f0 * distance[j] + two * f1) * distance[j] + f2) * per_unit[j]
+                distance = x[j] - base[j]
+                weight[j] = ((f0 * distance + f1) * distance + f2) * distance + f3
+                slope[j] = ((real(3) * f0 * distance + two * f1) * distance + f2) * per_unit[j]
 
 
 @njit(nogil=True, error_model="numpy")
@@ -102,7 +113,7 @@ def sample(sizes, corners, padding, offsets, factors, x_, grid_, out_):
                     x, out = x_[n, c], out_[n, c, start : start + BLOCK]
                     for j in range(out.size):
                         there = place[j] >= 0
-                        term = weight[j] * x[at(place[j] if there else 0)]
+                        term = weight[j] * x[at(max(place[j], 0))]
                         out[j] += term if there else real(0)
 
 

@@ -35,7 +35,8 @@ def clip_grad_norm_(
     """
     warn_used_up("clip_grad_norm_", parameters)
     parameters = [parameters] if isinstance(parameters, Tensor) else list(parameters)
-    if parameters and not gradients(parameters):
+    grads = gradients(parameters)
+    if parameters and not grads:
         warn(
             "clip-without-gradients",
             "clip_grad_norm_",
@@ -43,8 +44,8 @@ def clip_grad_norm_(
             "call it between loss.backward() and optimizer.step()",
         )
     elif max_norm < 1e4:  # a huge norm is a way to read the norm alone
-        warn_if_used(gradients(parameters))
-    total = get_total_norm(gradients(parameters), norm_type, error_if_nonfinite)
+        warn_if_used(grads)
+    total = get_total_norm(grads, norm_type, error_if_nonfinite)
     clip_grads_with_norm_(parameters, max_norm, total)
     return total
 
@@ -125,4 +126,4 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, f
 def gradients(parameters: Tensor | Iterable[Tensor]) -> list:
     """Return the gradients that are not None."""
     given = [parameters] if isinstance(parameters, Tensor) else parameters
-    return [p.grad for p in given if p.grad is not None]
+    return [g for p in given if (g := p.grad) is not None]

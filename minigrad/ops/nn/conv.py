@@ -8,6 +8,7 @@ derivatives of every order are convolutions again.  All three are one matrix pro
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -370,13 +371,13 @@ def columns(x: np.ndarray, kernel: tuple, number: tuple, geometry: Geometry) -> 
     n, groups = len(kernel), geometry.groups
     view = windows(padded(x, geometry.padding, geometry.padding), kernel, number, geometry.stride, geometry.dilation)
     view = view.transpose(1, *range(2, n + 2), 0, *range(n + 2, 2 * n + 2))
-    return view.reshape(groups, x.shape[1] // groups * int(np.prod(kernel)), x.shape[0] * int(np.prod(number)))
+    return view.reshape(groups, x.shape[1] // groups * math.prod(kernel), x.shape[0] * math.prod(number))
 
 
 def matrix(x: np.ndarray, groups: int) -> np.ndarray:
     """Return (channels, ...) as a stack of matrices (groups, channels / groups, the rest)."""
     rows = x.shape[0] // groups
-    return x.reshape(groups, rows, x.size // (groups * rows) if x.size else int(np.prod(x.shape[1:])))
+    return x.reshape(groups, rows, x.size // (groups * rows) if x.size else math.prod(x.shape[1:]))
 
 
 def batch_first(x: np.ndarray) -> np.ndarray:

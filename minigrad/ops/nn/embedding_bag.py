@@ -67,11 +67,12 @@ def embedding_bag(
     [[111.0], [100.0]]
     """
     check(input, weight, offsets, mode, sparse, scale_grad_by_freq, per_sample_weights)
-    n = input.numel() if input.ndim == 2 else input.shape[0]
     if offsets is None:
-        offsets = wrap(placed(np.arange(input.shape[0]) * input.shape[1], input.device))
+        n_bags, length = input.shape
+        bags = wrap(placed(np.repeat(np.arange(n_bags), length), input.device))
         include_last_offset, input = False, input.reshape(-1)
-    bags, n_bags = BagNumbers.apply(offsets, n), offsets.shape[0]
+    else:
+        bags, n_bags, length = BagNumbers.apply(offsets, input.shape[0]), offsets.shape[0], None
     padding = None if padding_idx is None else padding_row(WHO, padding_idx, weight.shape[0], RuntimeError)
     if max_norm is not None:
         shorten(weight, input, max_norm, norm_type)
@@ -92,8 +93,10 @@ def embedding_bag(
     there = None if padding is None else input.ne(padding).unsqueeze(1)
     if not whole:
         out = largest(rows, bags, n_bags, there) if mode == "max" else summed(rows, bags, n_bags, there)
-    if mode == "mean":
-        ones = weight.new_ones((n, 1)) if there is None else there.to(weight.dtype)
+    if mode == "mean" and there is None and length is not None:
+        out = out / max(length, 1)
+    elif mode == "mean":
+        ones = weight.new_ones((len(input), 1)) if there is None else there.to(weight.dtype)
         out = out / AddRows.apply(ones, bags, n_bags).clamp(min=1)
     return out[:-1] if include_last_offset else out
 
@@ -108,13 +111,16 @@ class BagNumbers(NonDifferentiable):
         if is_meta(offsets):
             return np.empty_like(offsets, shape=(*offsets.shape[:-1], n))
         starts = offsets.to_host() if on_device(offsets) else offsets
-        rows = starts.reshape(-1, starts.shape[-1] or 1)
-        if (rows[:, 0].any() or (np.diff(rows) < 0).any() or rows[:, -1].max() > n) if rows.size else n:
+        rows = starts.reshape(-1, starts.shape[-1] or 1).astype(np.int64, copy=False)
+        ends = np.full_like(rows, n)
+        ends[:, :-1] = rows[:, 1:]
+        lengths = ends - rows
+        if (rows[:, 0].any() or (lengths < 0).any()) if rows.size else n:
             what = (
                 f"offsets must begin with 0, grow, and end at most at the input's length {n}, but are {starts.tolist()}"
             )
             raise error(RuntimeError, WHO, what, "pass the index in input at which each bag begins")
-        found = [np.repeat(np.arange(row.size), np.diff(row, append=n)) for row in rows]
+        found = [np.repeat(np.arange(some.size), some) for some in lengths]
         return placed(np.array(found, np.int64).reshape(*starts.shape[:-1], n), place(offsets))
 
     batch = lambda offsets, n: (offsets, n)

@@ -125,7 +125,7 @@ class RandomSampler(Sampler[int]):
             if self.replacement:
                 yield from randint(n, (size,), generator=generator, device=generator.device).tolist()
             else:
-                yield from randperm(n, generator=generator, device=generator.device).tolist()[:size]
+                yield from randperm(n, generator=generator, device=generator.device)[:size].tolist()
 
     def __len__(self) -> int:
         return self.num_samples
