@@ -33,6 +33,7 @@ from .from_data import chosen, made
 from .generator import Generator, default_generator, source
 from .products import one_dtype
 from .public_functions import called
+from .sort import SearchSorted
 
 
 def draw(who: str, shape: Any, generator: Generator | None, sample: Callable, device: Any = None) -> Tensor:
@@ -342,7 +343,7 @@ class Multinomial(NonDifferentiable):
             return order[..., :n].astype(np.int64)
         ends = np.cumsum(p, -1, np.float64)
         last = p.shape[-1] - 1 - np.argmax(p[..., ::-1] > 0, -1)[..., None]  # rounding must not select a weight of 0
-        below = (ends[..., None, :] <= (noise * ends[..., -1:])[..., None]).sum(-1)
+        below = SearchSorted.impl(ends, noise * ends[..., -1:], True)
         return np.minimum(below, last).astype(np.int64)
 
 

@@ -1,6 +1,7 @@
 """Random tensors: ranges, moments, seeds, states, generators, threads, gradients and vmap's randomness."""
 
 import threading
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -130,6 +131,16 @@ def test_multinomial_follows_the_weights():
     assert np.bincount(drawn, minlength=3) / N == pytest.approx([0.25, 0.0, 0.75], abs=0.02)
     first = np.array([minigrad.multinomial(p, 1).item() for _ in range(2000)])
     assert np.bincount(first, minlength=3) / 2000 == pytest.approx([0.25, 0.0, 0.75], abs=0.05)
+
+
+@pytest.mark.parametrize("rows", [(), (2,)])
+def test_as_many_draws_as_weights_take_little_memory(rows):
+    p = minigrad.rand(*rows, 20_000)
+    tracemalloc.start()
+    drawn = minigrad.multinomial(p, 20_000, replacement=True)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1e7 and drawn.shape == p.shape and drawn.min() >= 0 and drawn.max() < 20_000
 
 
 def test_multinomial_without_replacement_draws_each_once():
