@@ -34,7 +34,9 @@ def test_what_is_computed_inside_is_freed_before_backward_and_after():
 
 def arrays_of(shape):
     """Count the living tensors of a shape."""
-    tensors = [o for o in gc.get_objects() if issubclass(type(o), torch.Tensor)]  # isinstance fails at a dead weak proxy
+    tensors = [
+        o for o in gc.get_objects() if issubclass(type(o), torch.Tensor)
+    ]  # isinstance fails at a dead weak proxy
     return sum(1 for t in tensors if t._layer is None and t._a.shape == shape)
 
 
