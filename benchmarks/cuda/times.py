@@ -7,6 +7,9 @@ count. What launches and transfers bound is timed by the clock instead, until th
 processor spends on a call, while the GPU follows.
 """
 
+import cProfile
+import os
+import pstats
 import statistics
 import time
 
@@ -126,6 +129,28 @@ def launched(case, torches):
     return {name: statistics.median(took) for name, took in found.items()}
 
 
+def profiled(case, torches):
+    """Return the functions in which minigrad's calls of a case spend most of the processor's time (own_times)."""
+    minigrad, f = torches[0], case(torches[0])
+    f()
+    minigrad.cuda.synchronize()
+    return own_times(f, LAUNCHED)
+
+
+def own_times(f, calls, most=25):
+    """Return by function, as "file:line name", the microseconds that one call of f spends in it alone, the longest first.
+
+    The profiler itself adds to each call of a Python function: look at the order and the shares, not at the sum.
+    """
+    profile = cProfile.Profile()
+    profile.runcall(lambda: [f() for _ in range(calls)])
+    took = {
+        f"{'/'.join(file.split(os.sep)[-2:])}:{line} {name}": own * 1e6 / calls
+        for (file, line, name), (_, _, own, _, _) in pstats.Stats(profile).stats.items()
+    }
+    return dict(sorted(took.items(), key=lambda item: -item[1])[:most])
+
+
 def peaks(case, torches):
     """Return the most bytes that tensors held during a step, for each library."""
     found = {}
@@ -186,10 +211,10 @@ def attempt(f, *args):
 
 def all_times(save):
     """Measure everything; `save` gets the plain data after each case, because a machine may be there for minutes only."""
-    figures = {"milliseconds": {}, "launches": {}, "products": {}, "memory": {}}
+    figures = {"milliseconds": {}, "launches": {}, "profiles": {}, "products": {}, "memory": {}}
     torches = libraries()
-    parts = [("launches", launched, cases.LAUNCHES), ("memory", peaks, (cases.training_step,)),
-             ("milliseconds", measured, cases.CASES)]  # fmt: skip
+    parts = [("launches", launched, cases.LAUNCHES), ("profiles", profiled, cases.LAUNCHES),
+             ("memory", peaks, (cases.training_step,)), ("milliseconds", measured, cases.CASES)]  # fmt: skip
     for part, measure, some in parts:
         for case in some:
             begin = time.perf_counter()

@@ -78,6 +78,20 @@ def test_suites_end_when_their_time_is_over(tmp_path):
     assert [f.get("status") or f["error"] for f in found.values()] == ["the time was over", "no time was left"]
 
 
+def test_a_profile_names_the_functions_that_take_longest():
+    def slow():
+        return sum(i * i for i in range(3000))
+
+    def quick():
+        return slow() + len("x")
+
+    found = times.own_times(quick, 20)
+    assert list(found.values()) == sorted(found.values(), reverse=True)
+    (first, took), *_ = found.items()
+    assert first.startswith("benchmarks/test_cuda.py:") and first.endswith("<genexpr>")
+    assert took > next(v for k, v in found.items() if k.endswith(" quick"))
+
+
 def test_without_a_gpu_nothing_is_measured():
     root = pathlib.Path(__file__).parents[2]
     command = [sys.executable, "-m", "benchmarks.cuda"]
