@@ -202,8 +202,9 @@ def prepare(op: Any, args: tuple) -> Callable | None:
     order = other_order([a for a in arrays if a.size != 1], len(shape))
     lies = shape if order is None else tuple([shape[d] for d in order])
     turned = (lambda a: a) if order is None else (lambda a: of_rank(a, len(shape)).transpose(order))
-    counts = [type(a) is np.ndarray and (a.size != 1 or i == 0 and size == 1) for i, a in enumerate(args)]
-    long = [turned(a) if many else None for a, many in zip(args, counts)]
+    many = [type(a) is np.ndarray and a.size != 1 for a in args]
+    many[0] = many[0] or size == 1 and type(args[0]) is np.ndarray and args[0].dtype == operands[0].dtype
+    long = [turned(a) if there else None for a, there in zip(args, many)]
     fast = worth_a_kernel(op, target, size)
     repeated = target.kind == "f" and (fast or size >= BROADCAST_FROM)
     rows = None

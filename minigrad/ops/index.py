@@ -292,8 +292,9 @@ class MaskedFill(Write):
             and mask.flags.c_contiguous
         )
         if plain and mask.dtype.kind == "b" and (type(value) is float or not np.ndim(value)):
-            check_fits("copy", x.dtype, value)
-            return choose(mask, np.array(float(value), x.dtype), x)
+            number = value.item() if isinstance(value, (np.ndarray, np.generic)) else value
+            check_fits("copy", x.dtype, number)
+            return choose(mask, np.array(number, x.dtype), x)
         return super().impl(x, mask, value)
 
     @staticmethod

@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 
 import minigrad
+from minigrad.arrays import dtypes
+from minigrad.arrays.dtypes import ALL
+from minigrad.fast import is_pointwise
 from minigrad.kernels import cache, fallback, formula, generate, pointwise_calls
 from minigrad.ops.base.families import Pointwise
 from minigrad.ops.base.registry import TABLE
@@ -219,6 +222,22 @@ def test_arrays_of_one_element_meet_others_as_in_numpy(shape, other):
         out = minigrad.ops.nn.activation.Prelu.apply(x, y)
         assert out.shape == expected.shape
         np.testing.assert_array_equal(out.numpy(), expected)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (3,)])
+@pytest.mark.parametrize("dtype", [d.dtype for d in ALL if d.name != "bool"], ids=lambda d: d.name)
+def test_formulas_of_every_dtype_are_the_same_with_and_without_kernels(dtype, shape):
+    with_kernels = [op for op in {e.cls for e in TABLE.values()} if op and is_pointwise(op) and op.ufunc is None]
+    for op in sorted(with_kernels, key=lambda op: op.name):
+        if op.n_conditions or dtypes.kind(dtype) not in op.accepts or "equal_nan" in op.names:  # a bool has no kernel
+            continue
+        n = len(op.names) - op.n_settings
+        args = [np.arange(k + 1, k + 1 + math.prod(shape)).reshape(shape).astype(dtype) for k in range(n)]
+        args += [1] * op.n_settings
+        with np.errstate(all="ignore"):
+            found, expected = op.compute(*args), fallback.by_numpy(op.compute, *args)
+        assert found.dtype == expected.dtype and found.shape == expected.shape, op.name
+        np.testing.assert_allclose(found.astype(float), expected.astype(float), rtol=1e-6, err_msg=op.name)
 
 
 def test_other_layouts_are_computed_too():

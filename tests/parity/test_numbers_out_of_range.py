@@ -52,6 +52,7 @@ CALLS = {
     "addmm beta": lambda m: m.addmm(m.ones(2, 2), m.ones(2, 2), m.ones(2, 2), beta=HUGE),
     "masked_fill": lambda m: m.ones(2).masked_fill(m.tensor([True, False]), HUGE),
     "masked_fill, 0-d": lambda m: m.ones(2).masked_fill(m.tensor([True, False]), m.tensor(HUGE, dtype=m.float64)),
+    "masked_fill, 0-d, many": lambda m: m.ones(900).masked_fill(m.ones(900) > 0, m.tensor(HUGE, dtype=m.float64)),
     "masked_fill, 0-d ints": lambda m: m.ones(2).masked_fill(m.tensor([True, False]), m.tensor(3)),
     "where, numbers": lambda m: m.where(m.tensor([True, False]), 1.0, HUGE),
     "where, ints and numbers": lambda m: m.where(m.tensor([True, False]), 1, HUGE),
