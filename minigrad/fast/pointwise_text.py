@@ -152,6 +152,12 @@ def of_integers(cls: Any) -> bool:
     return isinstance(cls.ufunc, np.ufunc) and "i" in cls.accepts and cls.kind != "float" and len(cls.names) == 2
 
 
+def kinds_of(cls: Any) -> list:
+    """Return the names of the dtypes that the source takes: of bools and integers where NumPy's function is the operation."""
+    of_bools = isinstance(cls.ufunc, np.ufunc) and "b" in cls.accepts and cls.kind == "bool"
+    return ["F4", "F8", *["I8"] * of_integers(cls), *["BOOL"] * of_bools]
+
+
 def silently(f: Callable) -> Callable:
     """Return a formula on arrays that ignores intermediate infinities."""
 
@@ -195,7 +201,7 @@ def write_apply(plan: Plan, half: bool) -> str:
         arrays="; ".join([f"a{k} = {k}._a" for k in operands]),
         first=first,
         conditions="".join([f" and a{k}.dtype is BOOL" for k in conditions]),
-        kinds=HALF.format(first=first) if half else "kind is F4 or kind is F8" + " or kind is I8" * of_integers(cls),
+        kinds=HALF.format(first=first) if half else " or ".join([f"kind is {k}" for k in kinds_of(cls)]),
         same_kind="".join([f" and {same_kind(plan, k, half)}" for k in numeric[1:]]),
         compute=f"{compute} if {condition} else large({given})" if (condition := few(cls, arrays, half)) else compute,
         rounded=ROUNDED.format(kind=kind) if half else "",
@@ -241,14 +247,15 @@ def few(cls: Any, arrays: list, half: bool) -> str:
     if not isinstance(cls.ufunc, np.ufunc):
         in_memory = " and ".join([f"type({a}) is ndarray" for a in arrays])
         return f"{arrays[0]}.size < {pointwise_calls.kernel_threshold(cls)} and {in_memory}"
-    on_device = f" or type({arrays[0]}) is not ndarray"  # one kernel for all sizes
+    # a GPU has one kernel for all sizes, and bools have none
+    always = f" or type({arrays[0]}) is not ndarray" + " or kind is BOOL" * ("BOOL" in kinds_of(cls))
     if pointwise_calls.has_kernel(cls):
-        return f"{arrays[0]}.size < {pointwise_calls.kernel_threshold(cls)}{on_device}"
+        return f"{arrays[0]}.size < {pointwise_calls.kernel_threshold(cls)}{always}"
     if len(arrays) == 1:
         return ""
     x, y = arrays
     alike = f"{x}.shape == {y}.shape and {x}.flags.forc and {y}.flags.forc"  # whole arrays, without repetition
-    return f"{x}.size < {pointwise_calls.BROADCAST_FROM} or {alike}{on_device}"
+    return f"{x}.size < {pointwise_calls.BROADCAST_FROM} or {alike}{always}"
 
 
 def write_partial(plan: Plan, k: str, scope: dict) -> str:

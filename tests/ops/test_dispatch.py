@@ -387,6 +387,44 @@ def test_a_number_that_is_written_is_no_input_and_names_the_node():
     ]
 
 
+OF_BOOLS = (
+    "logical_and",
+    "logical_or",
+    "logical_xor",
+    "eq",
+    "ne",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "logical_not",
+    "isnan",
+    "isfinite",
+)
+
+
+@pytest.mark.parametrize("size", [3, 1000])
+@pytest.mark.parametrize("name", OF_BOOLS)
+def test_bools_are_compared_without_the_definition(name, size, monkeypatch):
+    monkeypatch.setattr(TABLE[name].cls, "eager", lambda *args: pytest.fail("the definition computes"))
+    rng = np.random.default_rng(0)
+    x, y = rng.random(size) < 0.5, rng.random(size) < 0.5
+    as_numpy = {
+        "eq": "equal",
+        "ne": "not_equal",
+        "lt": "less",
+        "le": "less_equal",
+        "gt": "greater",
+        "ge": "greater_equal",
+    }
+    n, f = len(TABLE[name].cls.names), getattr(np, as_numpy.get(name, name))
+    out = getattr(minigrad, name)(*map(minigrad.tensor, (x, y)[:n]))
+    assert out.dtype is minigrad.bool and np.array_equal(out.numpy(), f(*(x, y)[:n]))
+    if n == 2:
+        row = minigrad.tensor(x)[:, None]
+        assert np.array_equal(getattr(minigrad, name)(row, minigrad.tensor(y[:2])).numpy(), f(x[:, None], y[:2]))
+
+
 @pytest.mark.parametrize("n", [0, 5, 20_000])
 def test_a_selection_by_a_mask_is_the_same_with_and_without_a_history(n):
     x = minigrad.randn(n)
