@@ -19,26 +19,42 @@ REASONS: dict[str, str] = {  # reason -> names of operations
     "Several operations instead of one, each with its own pass and call": """
         addr addmv baddbmm renorm pairwise_distance cosine_similarity margin_ranking_loss triplet_margin_loss
         corrcoef cosine_embedding_loss trapezoid trapz cumulative_trapezoid gradient rot90 linalg.vecdot vdot
-        block_diag linalg.multi_dot float_power rrelu ndtr aminmax""",
+        block_diag linalg.multi_dot float_power rrelu ndtr aminmax batch_norm group_norm instance_norm
+        local_response_norm std_mean var_mean dist linalg.vector_norm pdist nanmean count_nonzero cov
+        hinge_embedding_loss im2col upsample upsample_nearest combinations frexp isclose""",
     "Checks of shapes and indices in Python, beside one pass over memory": """
         index_add index_copy index_fill put index_put index_reduce scatter take_along_dim diagonal_scatter
         interpolate upsample_bilinear nll_loss roll flip fliplr flipud repeat tile pad vstack row_stack hstack
-        column_stack""",
+        column_stack dstack gather scatter_add scatter_reduce masked_fill masked_select index_select select_scatter
+        slice_scatter repeat_interleave tril triu meshgrid broadcast_tensors avg_pool1d avg_pool2d avg_pool3d
+        max_pool1d max_pool2d max_pool3d adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d
+        adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d""",
     "A call takes 5 to 10 microseconds beside a pass of 10": """
         ones_like full_like clamp clamp_min clamp_max clip hardshrink hardtanh relu6 relu leaky_relu
         softshrink threshold prelu nan_to_num sign sgn reciprocal round isreal sum nansum mean amax amin max
         min prod lerp addcmul addcdiv
-        linalg.norm linalg.matrix_norm mse_loss smooth_l1_loss huber_loss rad2deg rsqrt exp2 isneginf""",
+        linalg.norm linalg.matrix_norm mse_loss smooth_l1_loss huber_loss rad2deg rsqrt exp2 isneginf
+        cumsum cumprod cummax cummin diff heaviside logical_and logical_or logical_xor log_softmax softmax
+        logsumexp ldexp pow reshape binary_cross_entropy_with_logits minimum maximum""",
+    "Gradients of few numbers are computed by NumPy, a step of their formula at a time": """
+        celu elu selu softplus silu mish hardswish frac sinc logit remainder""",
     "SciPy or NumPy computes one number at a time": "i0 i0e i1 i1e erfcx ndtri log_ndtr digamma lgamma nextafter",
     "Computed in float64, for a result that is right to the last digit": "atan2 arctan2",
     "Accurate where PyTorch loses digits: the tails of gelu, distances of near points": "gelu cdist",
     "Least squares by singular values, as for matrices of less than full rank": "linalg.lstsq",
     "Factorizations from OpenBLAS's LAPACK": """
         linalg.solve_ex linalg.matrix_exp matrix_exp linalg.householder_product lu_unpack linalg.cholesky_ex
-        cholesky_inverse qr linalg.qr linalg.cond linalg.svdvals pinverse""",
-    "Sorted by NumPy": "searchsorted mode quantile nanquantile",
-    "PyTorch has oneDNN's kernels": "conv3d conv_transpose3d",
-    "The kernels of pooling have windows of one or two dimensions": "max_pool3d adaptive_max_pool3d",
+        cholesky_inverse qr linalg.qr linalg.cond linalg.svdvals pinverse cholesky linalg.cholesky cholesky_solve
+        inverse linalg.inv_ex linalg.lu linalg.lu_factor linalg.lu_factor_ex linalg.lu_solve lu lu_solve
+        linalg.solve linalg.solve_triangular triangular_solve linalg.tensorinv det logdet slogdet
+        linalg.eigvalsh linalg.matrix_rank linalg.pinv""",
+    "Products by OpenBLAS, where PyTorch has MKL": """
+        addmm addbmm mm mv dot inner kron tensordot chain_matmul matrix_power""",
+    "Vectors of numbers by NumPy's functions, where PyTorch has MKL": "exp log sqrt erfc",
+    "Sorted, searched or counted by NumPy": """
+        searchsorted mode quantile nanquantile median nanmedian kthvalue sort msort topk argsort unique isin bucketize
+        histc bincount""",
+    "PyTorch has oneDNN's kernels": "conv2d conv3d conv_transpose3d",
     "PyTorch has FBGEMM's kernel, which fetches rows ahead": "embedding_bag",
 }
 
