@@ -135,7 +135,7 @@ def quick(op: Any, compute: Callable) -> Callable:
     one = "{0}.size == 1 and {0}.ndim <= {1}.ndim".format
     usual += [f"type({a}) is ndarray and ({one(a, x)} or {a}.shape == shape and {a}.flags.c_contiguous)" for a in rest]
     given = [f"{x}.ravel()", *[f"{a}.ravel() if {a}.size != 1 else real({a}.item())" for a in rest]]
-    given += [f"real({a})" for a in settings]
+    given += [f"{a} if type({a}) is bool else real({a})" for a in settings]
     text = QUICK_CALL.format(
         args=", ".join(names),
         x=x,
@@ -189,7 +189,8 @@ def row_numbers() -> np.ndarray:
 def prepare(op: Any, args: tuple) -> Callable | None:
     """Return a function of arguments of these kinds that runs a kernel on them."""
     n = len(args) - op.n_settings
-    if not all([type(a) in (np.ndarray, int, float) for a in args]):
+    known = all([type(a) in (np.ndarray, int, float) for a in args[:n]])
+    if not known or not all([type(a) in (bool, int, float) for a in args[n:]]):
         return None
     operands, target = convert(op, args[:n])
     arrays = [a for a in args[:n] if type(a) is np.ndarray]
@@ -197,6 +198,10 @@ def prepare(op: Any, args: tuple) -> Callable | None:
     shape = broadcast_shape(*[a.shape for a in arrays])
     size = math.prod(shape)
     if changed or size < kernel_threshold(op) or target in dtypes.HALVES:
+        return None
+    if target.kind != "f" and any(
+        [type(a) is bool for a in args[n:]]
+    ):  # isclose of integers, whose differences overflow
         return None
     # follow memory: the result has the same order of dimensions as the operands
     order = other_order([a for a in arrays if a.size != 1], len(shape))

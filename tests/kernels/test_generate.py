@@ -184,6 +184,7 @@ def test_powers_and_their_gradients(y, size):
 FORMULAS = {
     "threshold": "(x, 0.5, -1.0)", "leaky_relu": "(x, 0.1)", "softplus": "(x, 1.0, 20.0)", "hardtanh": "(x, -1, 1)",
     "lerp": "(x, y, half)", "addcmul": "(x, y, z, 2)", "prelu": "(x, half)", "isposinf": "(x,)",
+    "isclose": "(x, y, 1e-5, 1e-8, True)",
 }  # fmt: skip
 
 
@@ -229,11 +230,11 @@ def test_arrays_of_one_element_meet_others_as_in_numpy(shape, other):
 def test_formulas_of_every_dtype_are_the_same_with_and_without_kernels(dtype, shape):
     with_kernels = [op for op in {e.cls for e in TABLE.values()} if op and is_pointwise(op) and op.ufunc is None]
     for op in sorted(with_kernels, key=lambda op: op.name):
-        if op.n_conditions or dtypes.kind(dtype) not in op.accepts or "equal_nan" in op.names:  # a bool has no kernel
+        if op.n_conditions or dtypes.kind(dtype) not in op.accepts:
             continue
         n = len(op.names) - op.n_settings
         args = [np.arange(k + 1, k + 1 + math.prod(shape)).reshape(shape).astype(dtype) for k in range(n)]
-        args += [1] * op.n_settings
+        args += [name == "equal_nan" or 1 for name in op.names[n:]]
         with np.errstate(all="ignore"):
             found, expected = op.compute(*args), fallback.by_numpy(op.compute, *args)
         assert found.dtype == expected.dtype and found.shape == expected.shape, op.name
