@@ -72,10 +72,10 @@ def number(value: float) -> Tree:
         return parsed(KNOWN[value])
     if -value in KNOWN:
         return ast.UnaryOp(ast.USub(), parsed(KNOWN[-value]))
-    if value.is_integer() and abs(value) < 1e6:
+    if value.is_integer() and abs(value) < 1e16:
         return negated(int(value))
     ratio = Fraction(value).limit_denominator(1000)
-    if len(repr(value)) > 8 and ratio.numerator / ratio.denominator == value:
+    if len(repr(value)) > max(8, len(str(ratio))) and ratio.numerator / ratio.denominator == value:
         return ast.BinOp(negated(ratio.numerator), ast.Div(), ast.Constant(ratio.denominator))
     return negated(value)
 

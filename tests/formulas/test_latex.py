@@ -1,8 +1,10 @@
 """LaTeX: how each construct of a formula is set."""
 
+import ast
+
 import pytest
 
-from minigrad.formulas.expression import parsed
+from minigrad.formulas.expression import number, parsed
 from minigrad.formulas.latex import latex, symbol
 
 SET = {
@@ -34,3 +36,20 @@ def test_names_are_symbols():
 def test_gradients_have_bars_and_single_numbers_no_sign_between():
     assert latex(parsed("g * x"), {"g": r"\bar{y}"}) == r"\bar{y} \odot x"
     assert latex(parsed("g * x"), {"g": r"\bar{y}"}, {"x"}) == r"\bar{y} \, x"
+
+
+@pytest.mark.parametrize(
+    "value, text",
+    [
+        (-1e9, "-1000000000"),
+        (1e16, "1e+16"),
+        (1 / 3, "1 / 3"),
+        (0.1, "0.1"),
+        (-2.0, "-2"),
+        (1e-9, "1e-09"),
+        (1234567.5, "1234567.5"),
+    ],
+)
+def test_a_number_is_a_fraction_only_if_it_is_one(value, text):
+    tree = number(value)
+    assert ast.unparse(tree) == text and eval(text) == value
