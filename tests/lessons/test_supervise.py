@@ -111,8 +111,8 @@ def cage(request, monkeypatch):
 
 
 @pytest.fixture
-def input_of_a_parent(monkeypatch):
-    """Give the supervisor a standard input that does not end."""
+def input_of_a_parent(monkeypatch, of_this_process):
+    """Give the supervisor a standard input that does not end, and the processes from now on: it kills all it has."""
     reading, writing = os.pipe()
     with open(reading) as file, open(writing, "w"):
         monkeypatch.setattr(supervise.sys, "stdin", file)
