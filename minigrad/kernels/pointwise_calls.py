@@ -197,11 +197,8 @@ def prepare(op: Any, args: tuple) -> Callable | None:
     changed = [a for a, b in zip(args, operands) if type(a) is np.ndarray and a.size != 1 and a.dtype != b.dtype]
     shape = broadcast_shape(*[a.shape for a in arrays])
     size = math.prod(shape)
-    if changed or size < kernel_threshold(op) or target in dtypes.HALVES:
-        return None
-    if target.kind != "f" and any(
-        [type(a) is bool for a in args[n:]]
-    ):  # isclose of integers, whose differences overflow
+    overflows = target.kind != "f" and bool in map(type, args[n:])  # the differences of integers, in isclose
+    if changed or overflows or size < kernel_threshold(op) or target in dtypes.HALVES:
         return None
     # follow memory: the result has the same order of dimensions as the operands
     order = other_order([a for a in arrays if a.size != 1], len(shape))

@@ -270,7 +270,7 @@ def surviving_values(g: Tensor, dims: tuple, indices: tuple) -> Tensor:
     return last.reshape((*shape, *(1,) * rest))
 
 
-choose = pointwise_calls.quick(Where, np.where)
+where_on_arrays = pointwise_calls.quick(Where, np.where)
 
 
 class MaskedFill(Write):
@@ -285,16 +285,11 @@ class MaskedFill(Write):
     @classmethod
     def impl(cls, x: np.ndarray, mask: np.ndarray, value: Any) -> np.ndarray:  # type: ignore[override]
         """Compute in one pass over a large array, where a copy and a write would be two."""
-        plain = (
-            type(x) is type(mask) is np.ndarray
-            and x.dtype.kind == "f"
-            and x.flags.c_contiguous
-            and mask.flags.c_contiguous
-        )
-        if plain and mask.dtype.kind == "b" and (type(value) is float or not np.ndim(value)):
+        plain = type(x) is type(mask) is np.ndarray and x.dtype.kind == "f" and mask.dtype.kind == "b"
+        if plain and x.flags.c_contiguous and mask.flags.c_contiguous and (type(value) is float or not np.ndim(value)):
             number = value.item() if isinstance(value, (np.ndarray, np.generic)) else value
             check_fits("copy", x.dtype, number)
-            return choose(mask, np.array(number, x.dtype), x)
+            return where_on_arrays(mask, np.array(number, x.dtype), x)
         return super().impl(x, mask, value)
 
     @staticmethod

@@ -5,6 +5,7 @@ import pytest
 
 import minigrad
 from minigrad.nn.functional import avg_pool2d, cross_entropy, layer_norm, linear, max_pool2d, nll_loss
+from minigrad.ops.base.registry import TABLE
 
 ROWS, COLUMNS = minigrad.tensor([3, 0, 5, 1]), minigrad.tensor([[0, 5], [1, 1], [2, 0], [4, 3]])
 
@@ -298,3 +299,55 @@ def test_a_write_remembers_the_innermost_of_the_users_lines(write):
     t = minigrad.ones(3)
     write(t)
     assert (t._ver.place.file, t._ver.place.line) == (__file__, write.__code__.co_firstlineno)
+
+
+# names here, and NumPy's where they differ
+OF_BOOLS = {name: name for name in "logical_and logical_or logical_xor logical_not isnan isfinite".split()}
+OF_BOOLS |= {"eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}
+
+
+@pytest.mark.parametrize("size", [3, 1000])
+@pytest.mark.parametrize("name", OF_BOOLS)
+def test_bools_are_compared_without_the_definition(name, size, monkeypatch):
+    monkeypatch.setattr(TABLE[name].cls, "eager", lambda *args: pytest.fail("the definition computes"))
+    rng = np.random.default_rng(0)
+    x, y = rng.random(size) < 0.5, rng.random(size) < 0.5
+    n, f = len(TABLE[name].cls.names), getattr(np, OF_BOOLS[name])
+    out = getattr(minigrad, name)(*map(minigrad.tensor, (x, y)[:n]))
+    assert out.dtype is minigrad.bool and np.array_equal(out.numpy(), f(*(x, y)[:n]))
+    if n == 2:
+        row = minigrad.tensor(x)[:, None]
+        assert np.array_equal(getattr(minigrad, name)(row, minigrad.tensor(y[:2])).numpy(), f(x[:, None], y[:2]))
+
+
+@pytest.mark.parametrize("n", [0, 5, 20_000])
+def test_a_selection_by_a_mask_is_the_same_with_and_without_a_history(n):
+    x = minigrad.randn(n)
+    tracked = x.clone().requires_grad_()
+    mask = x > 0
+    found, expected = x[mask], tracked[mask]
+    assert found.equal(expected.detach()) and found.grad_fn is None
+    assert expected.grad_fn is not None and tracked.detach()[mask].equal(found)
+    with minigrad.no_grad():
+        assert tracked[mask].equal(found) and tracked[mask].grad_fn is None
+    before = x.clone()
+    found.zero_()
+    assert x.equal(before)  # a copy
+    with pytest.raises(IndexError, match="mask"):
+        x[minigrad.ones(n + 1, dtype=minigrad.bool)]
+
+
+def test_a_recording_has_selections_and_comparisons():
+    x = minigrad.tensor([1.0, -2.0])
+    recorded = minigrad.record(lambda x: (x[x > 0], minigrad.equal(x, x)), x).to_dict()
+    assert {"getitem", "equal"} <= {step["name"] for step in recorded["ops"]}
+
+
+@pytest.mark.parametrize("other", [[1, 2], [1.0, 2.0], [1.0, 3.0], [1.0], [float("nan"), 2.0]])
+def test_equal_compares_shapes_and_elements(other):
+    x, y = minigrad.tensor([1.0, 2.0]), minigrad.tensor(other)
+    expected = len(other) == 2 and list(other) == [1, 2]
+    assert minigrad.equal(x, y) is minigrad.equal(y, x) is expected
+    with minigrad.autograd.detect_anomaly():
+        assert minigrad.equal(x, y) is expected
+    assert minigrad.equal(y, y) is not any(a != a for a in other)
