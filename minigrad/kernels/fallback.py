@@ -123,11 +123,14 @@ def from_compiler(e: Exception) -> bool:
 
 
 def give_up(cause: Exception) -> None:
-    """Switch kernels off and warn. Numba's typing errors concern a single kernel, so the others stay on."""
-    if not any(cls.__name__ == "NumbaError" for cls in type(cause).__mro__):
-        Compiler.failed = cause
+    """Warn, and switch kernels off. Numba's typing errors concern a single kernel, so the others stay on.
+
+    A warning that is raised as an error leaves them on: callers that compute again when something fails raise it too.
+    """
     what = f"cannot use compiled code and falls back to NumPy, which is slower: {type(cause).__name__}: {cause}"
     warn("no-kernels", "minigrad", what, remedy())
+    if not any(cls.__name__ == "NumbaError" for cls in type(cause).__mro__):
+        Compiler.failed = cause
 
 
 def remedy() -> str:

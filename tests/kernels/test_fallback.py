@@ -7,7 +7,7 @@ import pytest
 
 import minigrad
 from minigrad.errors import InternalError, MinigradWarning
-from minigrad.kernels import cache, fallback
+from minigrad.kernels import cache, fallback, pointwise_calls
 from minigrad.nn import functional as F
 from minigrad.warmup import row_functions
 from tests.forked import ROOT, python
@@ -130,6 +130,19 @@ def test_one_warning_says_what_failed_and_what_to_do(broken):
     assert "falls back to NumPy, which is slower: RuntimeError: the compiler is out of order" in said
     assert "To fix: run `minigrad doctor --fix`" in said and "[no-kernels]" in said
     assert fallback.only_definitions() and fallback.numpy_only()
+
+
+@pytest.mark.cpu("is about Numba on the processor")
+@pytest.mark.filterwarnings("error")
+def test_a_warning_that_is_an_error_is_raised_at_every_operation(monkeypatch):
+    """Callers compute again when something fails; the second time must not pass in silence."""
+    monkeypatch.setattr(fallback.Compiler, "failed", None)
+    monkeypatch.setattr(fallback, "from_compiler", lambda e: e is cause)
+    monkeypatch.setattr(pointwise_calls, "looked_up", failing)
+    monkeypatch.setattr(pointwise_calls, "calls", {})
+    for _ in range(2):
+        with pytest.raises(MinigradWarning, match="no-kernels"):
+            minigrad.exp(minigrad.zeros(2 * pointwise_calls.QUICK_FROM))
 
 
 def test_a_folder_that_is_gone_is_named_as_the_cause(broken, monkeypatch):
