@@ -150,7 +150,10 @@ def user_place(depth: int = 1) -> Place | None:
     """Return the user's line that is running; the search for it skips as many of the innermost frames, and saves their time."""
     if (place := held.get()) is not None:
         return place
-    if (frame := outside(sys._getframe(depth))) is None:
+    frame: FrameType | None = sys._getframe(depth)
+    if (found := known_lines.get((id(frame.f_code), frame.f_lasti))) is not None:  # only lines of the user are known
+        return found[1]
+    if (frame := outside(frame)) is None:
         return None
     key = id(code := frame.f_code), frame.f_lasti
     if (found := known_lines.get(key)) is None:

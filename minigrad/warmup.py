@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .kernels import cache, formula, pointwise_calls
+from .kernels import cache, formula, pointwise_calls, pointwise_gradients
 
 COMMON = ("abs add cos div erf exp gelu log maximum minimum mul pow relu sigmoid silu sin softplus sqrt square sub tanh "
           "where").split()  # fmt: skip
@@ -72,7 +72,7 @@ def optimizers() -> dict[str, Callable]:
 
 def three_steps(make: Callable, dtype: np.dtype) -> None:
     """Run three steps of an optimizer, the first of which creates its state."""
-    x = tensor(np.ones(pointwise_calls.GRADIENTS_FROM, dtype))
+    x = tensor(np.ones(pointwise_gradients.GRADIENTS_FROM, dtype))
     x.grad, optimizer = tensor(np.ones(x.shape, dtype)).detach(), make([x])
     for _ in range(3):
         optimizer.step()
@@ -80,7 +80,7 @@ def three_steps(make: Callable, dtype: np.dtype) -> None:
 
 def of_rows(f: Callable, dtype: np.dtype) -> None:
     """Run a function of rows and its backward."""
-    x = tensor(np.ones((2, pointwise_calls.GRADIENTS_FROM), dtype))
+    x = tensor(np.ones((2, pointwise_gradients.GRADIENTS_FROM), dtype))
     differentiate(f(x), [x])
 
 

@@ -41,7 +41,7 @@ from ..ops.base.nodes import ShapeOf
 from ..ops.base.primitive import as_tensor
 from ..ops.public_functions import named_code
 from ..ops.tensor_methods import OPERAND, not_implemented
-from . import formula_text, joins_and_cuts, layer_text, pointwise_text, public_calls
+from . import formula_text, joins_and_cuts, layer_text, pointwise_text, public_calls, writes
 from .flat_nodes import (
     PLAIN,
     UNREAD,
@@ -72,6 +72,7 @@ def install() -> None:
         services.provide(accelerate=accelerate, write=write_plain)
         lines = "if written(self, index, value):\n    return None\n"
         public_calls.install_method("__setitem__", lines, {"written": set_part})
+        writes.install()
 
 
 def accelerate(cls: Any) -> bool:

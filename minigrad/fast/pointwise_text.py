@@ -16,8 +16,9 @@ from ..arrays import dtypes
 from ..arrays.errstate import ALARM, alarmed, restore, silence
 from ..arrays.halves import widened
 from ..core.graph import Node
-from ..kernels import formula, pointwise_calls, select
+from ..kernels import formula, pointwise_calls, pointwise_gradients, select
 from ..kernels.cpu import half_casts
+from ..kernels.fallback import FEW
 from ..kernels.operands import cast
 from ..ops.base.families import Pointwise
 from .flat_nodes import integers, numbers_among, numbers_of_halves, numbers_of_integers
@@ -285,7 +286,12 @@ def write_pull(plan: Plan, scope: dict, half: bool) -> str:
         pairs.append(f"(n{k}, None if n{k} is None else {value.format(body=body, k=k)})")
     edges, known = [f"n{k}" if k in plan.operands else "None" for k in plan.names], [*read, *settings]
     large = f"large_pull(cls, ({', '.join(edges)},), g, ({', '.join(known)},), {known!r})"
-    fused = read and not pointwise_calls.is_light(plan.cls)
+    fused, quick = read and not pointwise_gradients.is_light(plan.cls), ""
+    if fused and not half and len(plan.operands) == 1:
+        scope["quick"], x = pointwise_gradients.quick_gradient(plan.cls, known), plan.operands[0]
+        least = FEW if pointwise_calls.kernel_threshold(plan.cls) == 0 else pointwise_gradients.GRADIENTS_FROM
+        call = f"(d := quick(g, {', '.join(known)})) is not None"
+        quick = f"elif g.size >= {least} and {call}:\n        return (n{x}, d),\n    "
     return PULL.format(
         edges=plan.edges(),
         node_edges=", ".join(f"node.n{k}" for k in plan.operands),
@@ -294,6 +300,6 @@ def write_pull(plan: Plan, scope: dict, half: bool) -> str:
         widened="".join([f"\n    {k} = widened({k})" for k in ("g", *read)]) if half else "",
         scalars="; ".join(f"{k} = {k}[()] if type({k}) is ndarray else {k}" for k in read) or "pass",
         on_device=f"if type(g) in ARRAYS:  # GPU memory\n            return {large}\n        " if fused else "",
-        fused=f"elif g.size >= {pointwise_calls.GRADIENTS_FROM}:\n        return {large}" if fused else "",
+        fused=quick + f"elif g.size >= {pointwise_gradients.GRADIENTS_FROM}:\n        return {large}" if fused else "",
         gradients=", ".join(pairs),
     )

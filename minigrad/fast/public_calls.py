@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from typing import Any
 
-from ..arrays.dtypes import LARGEST
+from ..arrays.dtypes import LARGEST, dtype
 from ..arrays.kinds import strided
 from ..core.tensor import Tensor
 from ..kernels.cpu.index_cpu import in_range
@@ -259,6 +259,14 @@ CALLS = {
             "and abs(min) <= (most := LARGEST[a.dtype]) and abs(max) <= most",
         )
     },
+    "To": {
+        "to": Call(
+            "impl(a, kind)",
+            "kind",
+            "len(args) == 1 and type(args[0]) is DTYPE and dtype is device is memory_format is None and copy is False "
+            "and (kind := args[0].dtype) is not a.dtype",
+        )
+    },
     "Norm": {
         "norm": Call("impl(a, dims, keepdim, 2.0)", "dims, keepdim, 2.0", f"dtype is None and p == 'fro' and {OVER}")
     },
@@ -336,7 +344,7 @@ def install(cls: Any, plan: Plan, scope: dict) -> None:
         "strided": strided,
     }
     scope |= {"known": known, "are_sizes": are_sizes, "axes": axes, "one": one_dim, "count": count, "ALL": ALL}
-    scope |= {"windows_of": windows_of, "NUMBER": NUMBER, "LARGEST": LARGEST}
+    scope |= {"DTYPE": dtype, "windows_of": windows_of, "NUMBER": NUMBER, "LARGEST": LARGEST}
     scope |= {"expect_logits": expect_logits, "expect_logarithms": expect_logarithms, "in_range": in_range}
     for name, call in CALLS.get(cls.__name__, {}).items():
         entry = registry.TABLE.get(name)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from ..arrays.dtypes import FLOATS, HALVES, check_fits
+from ..arrays.dtypes import F4, F8, FLOATS, HALVES, LARGEST, check_fits
 from ..arrays.errstate import restore, silence
 from ..arrays.kinds import KINDS
 from ..core.frames import OFF, ON, Frame, current
@@ -19,11 +20,15 @@ from ..errors import OutsideError
 from ..events import events, unheard
 from ..kernels import pointwise_calls, select
 from ..kernels.fallback import is_ready
+from ..ops.base import registry
 from ..ops.base.families import Pointwise
 from ..ops.copy import Copy
 from ..ops.index_parts import is_plain
+from ..ops.public_functions import rename_code
 from ..places import user_place
 from .flat_nodes import PLAIN, constant, numbers
+
+SINGLE = F4, F8
 
 
 def untracked(x: Tensor) -> bool:
@@ -73,6 +78,62 @@ def arrays_of(fn: Any, a: Any, others: tuple, grad: bool) -> list | None:
                 return None
         values.append(o)
     return values
+
+
+def quick(definition: Callable, write: Callable, takes_alpha: bool = False, n_others: int = 1) -> Callable:
+    """Return an in-place method that begins with the most usual case: two arrays of one float dtype and shape, or a number.
+
+    `write` takes both arrays. A factor `alpha` is multiplied in first, as the operation's formula says.
+    """
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if len(args) == n_others and type(self) in PLAIN and type(a := self._a) is np.ndarray and a.dtype in SINGLE:
+            o, frame, dtype = args[0] if args else 0, current(), a.dtype
+            if number := type(o) is float or type(o) is int:
+                fits, table = abs(o) <= LARGEST[dtype], numbers[dtype]
+                b = (table[o] if o in table else constant(o, table, dtype))._a if fits else None
+            else:
+                b = o._a if type(o) in PLAIN else None
+                fits = type(b) is np.ndarray and b.dtype is dtype and b.shape == a.shape
+            if (
+                fits and not frame.observers and events.dual_level_of is unheard and self._ver is not INFERENCE
+                and (frame is OFF or frame is ON and self._edge is self._view is None
+                     and (number or o._edge is o._view is None))
+                and a.flags.c_contiguous and a.size < pointwise_calls.QUICK_FROM
+                and (not kwargs or takes_alpha and len(kwargs) == 1 and type(alpha := kwargs.get("alpha")) is float
+                     and abs(alpha) <= LARGEST[dtype])
+            ):  # fmt: skip
+                previous = silence()
+                try:
+                    write(a, b * dtype.type(alpha) if kwargs else b)
+                    (self._ver or memory(self)).bump(name, user_place(2))
+                    return self
+                except Exception:  # the definition explains it
+                    pass
+                finally:
+                    restore(previous)
+        return definition(self, *args, **kwargs)
+
+    name = definition.__name__
+    return rename_code(functools.wraps(definition)(method), name)
+
+
+def fill(a: np.ndarray, number: np.ndarray) -> None:
+    """Write a number into every element."""
+    if number.ndim:
+        raise ValueError("an array is no number")  # the definition explains it
+    a.fill(number)
+
+
+def install() -> None:
+    """Give Tensor such methods for arithmetic and copies."""
+    T: Any = Tensor
+    for name, operator in {"add": "add", "sub": "sub", "mul": "mul", "div": "truediv"}.items():
+        ufunc = registry.TABLE[name].cls.ufunc
+        write = lambda a, b, ufunc=ufunc: ufunc(a, b, a)
+        setattr(T, f"{name}_", quick(getattr(T, f"{name}_"), write, name in ("add", "sub")))
+        setattr(T, f"__i{operator}__", quick(getattr(T, f"__i{operator}__"), write))
+    T.copy_, T.fill_, T.zero_ = quick(T.copy_, np.copyto), quick(T.fill_, fill), quick(T.zero_, fill, n_others=0)
 
 
 def set_part(self: Tensor, index: Any, value: Any) -> bool:

@@ -11,11 +11,12 @@ import numpy as np
 
 from ..arrays import dtypes, halves
 from ..arrays.kinds import on_device
-from . import cuda_kernels, formula, pointwise_calls
+from . import cuda_kernels, formula, pointwise_calls, pointwise_gradients
 from .cpu import half_casts  # noqa: F401  halves.widened and narrowed use its kernels
 from .fallback import is_ready
 from .operands import cast, convert, plain
-from .pointwise_calls import GRADIENTS_FROM, kernel_threshold, read_by, worth_a_kernel
+from .pointwise_calls import kernel_threshold, worth_a_kernel
+from .pointwise_gradients import GRADIENTS_FROM, read_by
 
 
 def forward(op: Any, args: tuple) -> np.ndarray:
@@ -93,7 +94,7 @@ def backward(op: Any, kinds: list, g: Any, bound: tuple) -> tuple | None:
     `kinds` gives for each operand the dtype of its gradient, or None if no gradient is requested.
     """
     if not on_device(g):
-        return pointwise_calls.backward(op, kinds, g, bound)
+        return pointwise_gradients.backward(op, kinds, g, bound)
     return cuda_kernels("repeats").call(device_backward, op, kinds, g, bound)
 
 
@@ -104,7 +105,7 @@ def device_backward(op: Any, kinds: list, g: Any, bound: tuple) -> tuple | None:
 
     wanted, names, places = read_by(op, kinds, g.dtype)
     values = [bound[i] for i in places]
-    if not pointwise_calls.can_fuse(op, wanted, values, g.dtype) or op.simple(*bound[: len(kinds)]):
+    if not pointwise_gradients.can_fuse(op, wanted, values, g.dtype) or op.simple(*bound[: len(kinds)]):
         return None
     formulas = {f"d{op.names[i]}": op.formulas[i] for i in wanted}
     scaled = [f for f in formulas.values() if "g" not in formula.parameters(f) and formula.text(f) != "0"]

@@ -297,7 +297,9 @@ def to_options(args: tuple, device: Any, dtype: Any, non_blocking: bool, copy: b
 
 def on_device(place: Any) -> device:
     """Return the device that a user named; raise RuntimeError if it does not exist."""
-    where = CPU if place is None else device(place)
+    if place is None or place is CPU:
+        return CPU
+    where = device(place)
     if where.type != "cuda":
         return CPU if where.type == "cpu" else META
     found = transfer.count()
@@ -319,7 +321,9 @@ def set_default_device(device: Any) -> None:
 @op("T(3), T(3)", torch="Tensor.type_as", shown="T(3), torch.zeros(3, dtype=torch.float64)")
 def type_as(input: Tensor, other: Tensor) -> Tensor:
     """Convert `input` to the dtype of `other`, and move it to its device."""
-    return to(input, other)
+    if input.device is not other.device:
+        return to(input, other)
+    return input if input._np_dtype is other._np_dtype else To.apply(input, other._np_dtype)
 
 
 @op("T(2, 3), T(2, 3)", torch="Tensor.view_as", node="View")

@@ -38,27 +38,27 @@ ADDED = (
 
 
 def factory(
-    *samples: str, out: bool = True, plain: Callable | None = None, like: bool = False, **options: Any
+    *samples: str, out: bool = True, plain: Callable | None = None, given: Callable | None = None, **options: Any
 ) -> Callable:
     """Enter a function that creates tensors: it returns a tensor, or an array, which becomes a leaf.
 
     It receives the keywords `layout` and `requires_grad`, and `out`, a tensor to write into, which also decides the dtype.
-    `plain` is NumPy's function of a shape and a dtype for plain calls, which give sizes, or if `like` a tensor, and nothing but
-    a dtype; it may return None, to leave a call to f.
+    For plain calls, which give no keyword but a dtype, `plain` is NumPy's function of a shape and a dtype, or `given` one of
+    the arguments, such as `of_tensor(plain)`; either may return None, to leave a call to f.
     """
 
     def enter(f: Callable) -> Callable:
-        name = f.__name__
+        name, quick = f.__name__, given if plain is None else plain
 
         @functools.wraps(f)
         def function(
             *args: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **kwargs: Any
         ) -> Tensor:
             target, pin = None, False
-            if plain is not None and device is None and not kwargs and is_plain_mode():
+            if quick is not None and device is None and not kwargs and is_plain_mode():
                 try:
-                    if like:
-                        a = plain_like(plain, *args, dtype=dtype)
+                    if plain is None:
+                        a = quick(*args, dtype=dtype and dtypes.numpy_dtype(dtype))
                     else:
                         a = plain(args if type(args[0]) is int else sizes(args, None, name), chosen(dtype))
                     if a is not None:
@@ -92,11 +92,15 @@ def factory(
     return enter
 
 
-def plain_like(plain: Callable, input: Tensor, dtype: Any) -> np.ndarray | None:
-    """Return plain(shape, dtype) for a row-major tensor in the computer's memory; None for any other."""
-    if type(input) is not Tensor or type(a := input._a) is not np.ndarray or not a.flags.c_contiguous:
-        return None
-    return plain(a.shape, a.dtype if dtype is None else dtypes.numpy_dtype(dtype))
+def of_tensor(plain: Callable) -> Callable:
+    """Return plain(shape, dtype) as a function of a row-major tensor in the computer's memory; it is None for any other."""
+
+    def given(input: Tensor, *others: Any, dtype: np.dtype | None) -> np.ndarray | None:
+        if type(input) is not Tensor or type(a := input._a) is not np.ndarray or not a.flags.c_contiguous:
+            return None
+        return plain(a.shape, *others, a.dtype if dtype is None else dtype)
+
+    return given
 
 
 def dtype_of(out: Tensor, dtype: Any, who: str) -> Any:
@@ -187,7 +191,19 @@ def empty(*args: Any, size: Any = None, dtype: Any = None, device: Any = None, m
     return blank(sizes(args, size, "empty"), None, chosen(dtype), device)
 
 
-@factory("(2, 3), 1.5", "(2,), 7", "(2,), True", "(), 2")
+def full_in_memory(shape: tuple, value: Any, dtype: np.dtype | None) -> np.ndarray | None:
+    """Return an array of one Python number; None for numbers and dtypes that need a look at what fits."""
+    if dtype is None:
+        dtype = dtypes.default() if type(value) is float else dtypes.I8
+    kinds = (float, int) if dtype is dtypes.F4 or dtype is dtypes.F8 else (int,) if dtype is dtypes.I8 else ()
+    if type(shape) is not tuple or type(value) not in kinds or abs(value) > dtypes.LARGEST[dtypes.F4]:
+        return None
+    out = np.empty(shape, dtype)
+    out.fill(value)
+    return out
+
+
+@factory("(2, 3), 1.5", "(2,), 7", "(2,), True", "(), 2", given=full_in_memory)
 def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Any:
     """Return a tensor of the given size filled with `fill_value`, whose kind (bool, int, float) decides the dtype."""
     if dtype is None:
@@ -414,7 +430,7 @@ def like(name: str, value: Any, meaning: str, plain: Callable) -> Any:
 
     make.__doc__ = f"Return a tensor {meaning}, with the shape, dtype and memory order of `input`; not tracked."
     samples = ("T(2, 3)", "T(3, 2).mT", "T()", "I(3, 4)", "T(2), dtype=torch.int64")
-    enter = factory(*samples, out=False, plain=plain, like=True, differs="" if value is not None else UNSET)
+    enter = factory(*samples, out=False, given=of_tensor(plain), differs="" if value is not None else UNSET)
     return enter(rename_code(make, name))
 
 
@@ -423,7 +439,7 @@ ones_like = like("ones_like", 1, "of ones", ones_in_memory)
 empty_like = like("empty_like", None, "with unset elements", np.empty)
 
 
-@factory("T(2, 3), 1.5", "I(3, 4), 2", "T(2), 3, dtype=torch.int64", out=False)
+@factory("T(2, 3), 1.5", "I(3, 4), 2", "T(2), 3, dtype=torch.int64", out=False, given=of_tensor(full_in_memory))
 def full_like(
     input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, memory_format: Any = None
 ) -> Tensor:

@@ -326,14 +326,15 @@ def combine(who: str, input: Tensor, product: Tensor, beta: Any, alpha: Any) -> 
     """Return beta * input + alpha * product, in the product's shape."""
     if who != "addr":
         input, product = one_dtype(who, input, product, names=("input", "product"))
-    if product._np_dtype not in FLOATS and (beta % 1 or alpha % 1):  # PyTorch drops the fraction, except in addr
-        raise refused(
-            who,
-            f"beta={beta} and alpha={alpha} must be integers for tensors of {product.dtype}",
-            "convert the tensors: x.float()",
-        )
-    beta, alpha = (number if product._np_dtype in FLOATS else int(number) for number in (beta, alpha))
-    if broadcast(who, input.shape, product.shape, ("input", "product")) != tuple(product.shape):
+    if product._np_dtype not in FLOATS:
+        if beta % 1 or alpha % 1:  # PyTorch drops the fraction, except in addr
+            raise refused(
+                who,
+                f"beta={beta} and alpha={alpha} must be integers for tensors of {product.dtype}",
+                "convert the tensors: x.float()",
+            )
+        beta, alpha = int(beta), int(alpha)
+    if broadcast(who, input._sizes, product._sizes, ("input", "product")) != product._sizes:
         raise refused(
             who,
             f"input of shape {tuple(input.shape)} cannot be expanded to the product's shape {tuple(product.shape)}",

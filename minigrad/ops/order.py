@@ -17,7 +17,7 @@ from ..arrays import dtypes
 from ..arrays.kinds import on_device
 from ..core.tensor import Tensor
 from ..errors import error
-from ..kernels import pointwise_calls
+from ..kernels import pointwise_gradients
 from ..kernels.cpu.reductions_cpu import REDUCE_FROM
 from ..return_types import Extremes
 from .base.families import NonDifferentiable, Operation, Reduce
@@ -110,7 +110,7 @@ class Selection(Operation):
         shape, dim, _, _, place = bound
         kept = (*shape[:dim], 1, *shape[dim + 1 :])
         g, place = gs[0].reshape(kept), place.reshape(kept)
-        if on_device(g) or g.size >= pointwise_calls.GRADIENTS_FROM:
+        if on_device(g) or g.size >= pointwise_gradients.GRADIENTS_FROM:
             return added_at(shape, dim, place, g), None, None
         dx = np.zeros(shape, g.dtype)
         dx[along(dim, place)] = g

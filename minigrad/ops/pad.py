@@ -35,8 +35,10 @@ class Pad(Linear):
     @staticmethod
     def impl(x: np.ndarray, widths: tuple, value: Any) -> np.ndarray:
         before, after = ([w[k] for w in widths] for k in (0, 1))
-        value = float(value) if x.dtype.kind == "u" else value  # as in PyTorch, where -1 is not a valid byte here
-        out = surrounded(x, before, after, fitting(value, x.dtype, "pad"))  # half of np.pad's time
+        if type(value) is not int or value:
+            value = float(value) if x.dtype.kind == "u" else value  # as in PyTorch, where -1 is not a valid byte here
+            value = fitting(value, x.dtype, "pad")
+        out = surrounded(x, before, after, value)  # half of np.pad's time
         return x.copy() if out is x else out
 
     dx = lambda g, widths: Index.apply(g, tuple([slice(a, n - b) for (a, b), n in zip(widths, g.shape)]))

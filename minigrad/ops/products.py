@@ -118,7 +118,8 @@ def multiple(x: Tensor, number: Any) -> Tensor:
 
 def broadcast(who: str, x: tuple, y: tuple, names: tuple = NAMES) -> tuple:
     """Return the common shape of two shapes, or raise RuntimeError."""
-    x, y = tuple(x), tuple(y)
-    if not broadcastable(x, y):
-        raise refused(who, apart([x, y]), meeting(dict(zip(names, (x, y)))))
-    return broadcast_shape(x, y)
+    try:
+        return broadcast_shape(x, y)
+    except ValueError:
+        shapes = tuple(x), tuple(y)
+        raise refused(who, apart(shapes), meeting(dict(zip(names, shapes)))) from None

@@ -28,7 +28,7 @@ from .base.families import NonDifferentiable, Operation, Pointwise
 from .base.registry import op
 from .broadcast import broadcast_shapes, broadcast_tensors
 from .copy import Copy, on_device
-from .create import factory, is_plain_mode, number, settings, sizes
+from .create import factory, is_plain_mode, number, of_tensor, settings, sizes
 from .from_data import chosen, made
 from .generator import Generator, default_generator, source
 from .products import one_dtype
@@ -188,7 +188,7 @@ def randperm(n: int, *, generator: Generator | None = None, dtype: Any = None, d
     return draw("randperm", (n,), generator, shuffled, device)
 
 
-@factory("T(2, 3)", "T(), dtype=torch.float32", out=False, differs=DRAWN, plain=UNIFORM, like=True)
+@factory("T(2, 3)", "T(), dtype=torch.float32", out=False, differs=DRAWN, given=of_tensor(UNIFORM))
 def rand_like(
     input: Tensor,
     *,
@@ -202,7 +202,7 @@ def rand_like(
     return uniform(input.shape, kind, generator, "rand_like", place)
 
 
-@factory("T(2, 3)", "T(), dtype=torch.float32", out=False, differs=DRAWN, plain=NORMAL, like=True)
+@factory("T(2, 3)", "T(), dtype=torch.float32", out=False, differs=DRAWN, given=of_tensor(NORMAL))
 def randn_like(
     input: Tensor,
     *,

@@ -1,5 +1,8 @@
 """In-place writes where minigrad goes further than PyTorch, which refuses them."""
 
+import operator  # noqa: F401  calls name it
+
+import numpy as np
 import pytest
 
 import minigrad
@@ -122,3 +125,65 @@ def test_a_write_through_one_row_of_an_expanded_tensor_moves_its_tangent():
     with minigrad.autograd.forward_ad.dual_level():
         tangent = minigrad.autograd.forward_ad.unpack_dual(f(minigrad.autograd.forward_ad.make_dual(x, v))).tangent
     assert minigrad.allclose(tangent, moved)
+
+
+WRITES = {
+    "x.add_(y)": lambda x, y: x + y,
+    "x.sub_(y)": lambda x, y: x - y,
+    "x.mul_(y)": lambda x, y: x * y,
+    "x.div_(y)": lambda x, y: x / y,
+    "x.add_(y, alpha=-0.3)": lambda x, y: x + x.dtype.type(-0.3) * y,
+    "x.sub_(y, alpha=2.0)": lambda x, y: x - 2 * y,
+    "x.mul_(0.3)": lambda x, y: x * x.dtype.type(0.3),
+    "x.add_(3)": lambda x, y: x + 3,
+    "x.copy_(y)": lambda x, y: y,
+    "x.fill_(0.3)": lambda x, y: np.full_like(x, 0.3),
+    "x.zero_()": lambda x, y: np.zeros_like(x),
+    "x.add_(x)": lambda x, y: x + x,
+    "x.reshape(-1)[1:].add_(x.reshape(-1)[:-1])": lambda x, y: np.append(
+        x.ravel()[:1], x.ravel()[1:] + x.ravel()[:-1]
+    ).reshape(x.shape),
+    "operator.isub(x, y)": lambda x, y: x - y,
+    "operator.itruediv(x, 2.0)": lambda x, y: x / 2,
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("shape", [(3, 4), (), (0, 2), (1,)])
+@pytest.mark.parametrize("call", WRITES)
+def test_writes_compute_as_numpy_does(call, shape, dtype):
+    rng = np.random.default_rng(0)
+    a, b = (rng.uniform(0.5, 1.5, shape).astype(dtype) for _ in range(2))
+    if dtype == "float16" and ("alpha" in call or "(0.3)" in call) or not shape and "[1:]" in call:
+        return  # numbers are in float32 there; and nothing is behind the first element
+    expected = WRITES[call](a, b)
+    x, y = minigrad.tensor(a), minigrad.tensor(b)
+    with minigrad.no_grad():
+        eval(call, {**globals(), "x": x, "y": y})
+    assert x._version == 1 and x.numpy().dtype == dtype
+    np.testing.assert_array_equal(x.numpy(), expected.astype(dtype))
+
+
+def test_usual_writes_remember_their_line_and_refuse_what_they_must():
+    x = minigrad.ones(3)
+    y = minigrad.ones(3, requires_grad=True) * x
+    x.mul_(2.0)
+    with pytest.raises(RuntimeError, match=r"last written by mul_ at .*: x\.mul_\(2\.0\)\n"):
+        y.sum().backward()
+    w = minigrad.ones(3, requires_grad=True)
+    for write in (lambda: w.add_(x), lambda: w.fill_(1.0), lambda: w.zero_(), lambda: w.copy_(x)):
+        with pytest.raises(RuntimeError, match="leaf"):
+            write()
+    for write, message in (
+        (lambda: x.mul_(x, alpha=2.0), "alpha"),
+        (lambda: x.add_(x, alpha=1e39), "cannot be converted"),
+        (lambda: x.fill_(1e39), "cannot be converted"),
+        (lambda: x.add_(minigrad.ones(2)), "broadcast"),
+        (lambda: x.expand(2, 3).add_(1.0), "one place in memory"),
+        (lambda: x.fill_(x), "expected a number or a 0-d tensor"),
+        (lambda: minigrad.ones(1).fill_(minigrad.ones(1)), "expected a number or a 0-d tensor"),
+        (lambda: x.zero_(1), "zero_"),
+    ):
+        with pytest.raises((RuntimeError, TypeError), match=message):
+            write()
+    assert x.tolist() == [2.0] * 3

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from minigrad.arrays.memory import order_in_memory
-from minigrad.kernels import pointwise_calls, select, threads
+from minigrad.kernels import pointwise_calls, pointwise_gradients, select, threads
 from minigrad.kernels.cpu import broadcast_cpu
 from minigrad.ops.base.families import Pointwise
 from minigrad.ops.base.registry import TABLE
@@ -45,8 +45,9 @@ OTHERS = {
 
 @pytest.fixture(autouse=True)
 def kernels_from_one_element_on(monkeypatch):
-    for name in ("FUSE_FROM", "GRADIENTS_FROM", "QUICK_FROM", "BROADCAST_FROM"):
+    for name in ("FUSE_FROM", "QUICK_FROM", "BROADCAST_FROM"):
         monkeypatch.setattr(pointwise_calls, name, 1)
+    monkeypatch.setattr(pointwise_gradients, "GRADIENTS_FROM", 1)
     monkeypatch.setattr(pointwise_calls, "calls", {})
 
 

@@ -10,7 +10,7 @@ import minigrad
 from minigrad.arrays import dtypes
 from minigrad.arrays.dtypes import ALL
 from minigrad.fast import is_pointwise
-from minigrad.kernels import cache, fallback, formula, generate, pointwise_calls
+from minigrad.kernels import cache, fallback, formula, generate, pointwise_calls, pointwise_gradients
 from minigrad.ops.base.families import Pointwise
 from minigrad.ops.base.registry import TABLE
 from minigrad.ops.compare import ClampBetween, where
@@ -83,10 +83,10 @@ def test_formula_written_as_a_function_of_statements_runs_on_arrays():
     x, y = minigrad.tensor([3.0], requires_grad=True), minigrad.tensor([4.0], requires_grad=True)
     assert formula.text(Distance.kernel) is None
     assert minigrad.autograd.gradcheck(Distance.apply, (x.double(), y.double()))
-    wide = x.expand(pointwise_calls.GRADIENTS_FROM)
+    wide = x.expand(pointwise_gradients.GRADIENTS_FROM)
     Distance.apply(wide, y).sum().backward()
     assert [x.grad.item(), y.grad.item()] == pytest.approx(
-        [0.6 * pointwise_calls.GRADIENTS_FROM, 0.8 * pointwise_calls.GRADIENTS_FROM]
+        [0.6 * pointwise_gradients.GRADIENTS_FROM, 0.8 * pointwise_gradients.GRADIENTS_FROM]
     )
 
 
@@ -239,6 +239,46 @@ def test_formulas_of_every_dtype_are_the_same_with_and_without_kernels(dtype, sh
             found, expected = op.compute(*args), fallback.by_numpy(op.compute, *args)
         assert found.dtype == expected.dtype and found.shape == expected.shape, op.name
         np.testing.assert_allclose(found.astype(float), expected.astype(float), rtol=1e-6, err_msg=op.name)
+
+
+def of_one_operand():
+    """Operations of one operand with a gradient that a kernel may compute."""
+    found = [op for op in {e.cls for e in TABLE.values()} if op and is_pointwise(op) and op.differentiable]
+    found = [op for op in found if len(op.names) - op.n_settings == 1 and any(op.reads.values())]
+    return sorted([op for op in found if not pointwise_gradients.is_light(op)], key=lambda op: op.name)
+
+
+@pytest.mark.parametrize("op", some(of_one_operand(), 12), ids=lambda op: op.name)
+def test_gradients_of_one_shape_have_one_kernel_of_a_dtype(op):
+    rng = np.random.default_rng(0)
+    x = minigrad.tensor(rng.uniform(0.1, 0.9, (70, 80)).astype("f4"), requires_grad=True)
+    g = minigrad.tensor(rng.standard_normal((70, 80)).astype("f4"))
+
+    settings = op.defaults if len(op.defaults) == op.n_settings else [1] * op.n_settings
+
+    def gradient(a, g):
+        return minigrad.autograd.grad(op.apply(a, *settings), x, g)[0].numpy()
+
+    for a, b in ((x, g[0, 0].expand(70, 80)), (x, g), (x[:5], g[:5]), (x, g[0].expand(70, 80)), (x.T, g.reshape(80, 70)),
+                 (x[:, 1:], g[:, 1:]), (x[:2], g[:2]), (x[:0], g[:0])):  # fmt: skip
+        expected = fallback.by_numpy(gradient, a, b)
+        for _ in range(2):
+            np.testing.assert_allclose(gradient(a, b), expected, rtol=1e-4, atol=1e-6)
+    compiles = formula.needs(op.formulas.values(), F32) is not None
+    assert (pointwise_gradients.alike_gradients[op][F32] is not None) == compiles
+
+
+def test_a_gradient_s_kernel_that_fails_is_computed_again(monkeypatch):
+    x = minigrad.linspace(-2, 2, 600, requires_grad=True)
+    expected = minigrad.autograd.grad(minigrad.nn.functional.softplus(x), x, minigrad.ones(600))[0]
+
+    def fail(*args):
+        raise MemoryError
+
+    kernels = pointwise_gradients.alike_gradients[TABLE["softplus"].cls]
+    monkeypatch.setitem(kernels, F32, fail)
+    found = minigrad.autograd.grad(minigrad.nn.functional.softplus(x), x, minigrad.ones(600))[0]
+    assert found.allclose(expected)
 
 
 def test_other_layouts_are_computed_too():

@@ -41,7 +41,7 @@ from ...core.frames import OFF, ON, current
 from ...core.graph import Node
 from ...core.saved import unpack
 from ...core.tensor import Tensor, wrap
-from ...kernels import formula, pointwise_calls, select
+from ...kernels import formula, pointwise_gradients, select
 from ...layers.batching import lift
 from ...layers.transform import laid_out_in
 from .layouts import row_major
@@ -165,7 +165,7 @@ class Pointwise(Primitive):
     def arrays(cls, gs: Sequence, bound: tuple) -> list | None:
         """Return the requested gradients of small arrays; None for large ones and those on a GPU, which `backward` computes."""
         g, partials = gs[0], array_formulas(cls)
-        if partials is None or g.size >= pointwise_calls.GRADIENTS_FROM or on_device(g):
+        if partials is None or g.size >= pointwise_gradients.GRADIENTS_FROM or on_device(g):
             return None
         return [None if p is None else array_gradient(cls, p, bound, g) for p in partials]
 
@@ -317,7 +317,7 @@ def spread(d: Array, shape: tuple) -> Array:
     """Return a gradient broadcast over the reduced dimensions; a small one is copied, because NumPy is much faster on that."""
     if d.shape == shape:
         return d
-    if math.prod(shape) > pointwise_calls.GRADIENTS_FROM or on_device(d):
+    if math.prod(shape) > pointwise_gradients.GRADIENTS_FROM or on_device(d):
         return np.broadcast_to(d, shape)
     out = np.empty(shape, d.dtype)
     out[...] = d

@@ -1,0 +1,152 @@
+"""Kernels of pointwise gradients: all requested gradients of an operation from one pass over the arrays.
+
+Their calls are prepared for given shapes and dtypes, as those of the results are (pointwise_calls.py). An operation of one
+operand has a call for arrays of one shape that is found by the dtype alone, in a fifth of the time.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from functools import cache as kept
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..arrays import dtypes
+from . import fallback, formula, generate
+from .operands import plain, scalar
+from .pointwise_calls import flat, kind, loaded, looked_up
+from .threads import GRAIN, launch
+
+GRADIENTS_FROM = 4096  # elements; below, the formulas of gradients take as long as the call of a kernel
+
+
+class BackwardCall(NamedTuple):
+    """A kernel for gradients, with the positions and conversions of the values that it reads."""
+
+    kernel: Callable
+    same: bool  # True if the incoming gradient is the same number everywhere
+    places: tuple
+    takes: list
+    wanted: tuple  # the operands whose gradients it computes
+
+
+# operation of one operand -> the dtype of arrays of one shape -> the kernel of its gradient
+alike_gradients: defaultdict[Any, dict[np.dtype, Callable | None]] = defaultdict(dict)
+QUICK_GRADIENT = """\
+def run({args}):
+    shape, dtype = g.shape, g.dtype
+    if (kernel := kernels.get(dtype)) is None:
+        return first({args}) if dtype not in kernels and is_ready(g.size) and not numpy_only() else None
+    if not ({usual}) or numpy_only():
+        return None
+    real, d = dtype.type, empty(shape, dtype)
+    try:
+        kernel(g.ravel(), {given}, d.ravel())
+    except Exception:  # the other way computes again, and reports it
+        return None
+    return d
+"""
+
+
+def backward(op: Any, kinds: list, g: np.ndarray, bound: tuple) -> tuple | None:
+    """Return all requested gradients of op from one compiled pass; None if that is not possible.
+
+    `kinds` gives for each operand the dtype of its gradient, or None if no gradient is requested.
+    """
+    n = len(kinds)
+    if op.simple(*bound[:n]) or fallback.numpy_only():
+        return None
+    try:
+        call = looked_up((op, *kinds, kind(g), *map(kind, bound)), prepare_backward, op, kinds, g, bound)
+        if call is None:
+            return None
+        kernel, same, places, takes, wanted = call
+        upstream = g[(0,) * g.ndim] if same else g.reshape(-1)
+        outs = [np.empty(g.shape, g.dtype) for _ in wanted]
+        given = [take(bound[i]) for i, take in zip(places, takes)]
+        launch(kernel, [upstream, *given, *[o.reshape(-1) for o in outs]])
+    except Exception as e:
+        return fallback.again(e, lambda: None)  # the formulas compute the same
+    found = dict(zip(wanted, outs))
+    return tuple([found.get(i) for i in range(n)])
+
+
+def quick_gradient(op: Any, read: list) -> Callable:
+    """Return a function of g and the values read that gives arrays of one shape, row by row, to a gradient's kernel at once.
+
+    It is for operations of one operand, and returns None for anything else, and if no kernel is there.
+    """
+
+    def first(g: np.ndarray, *values: Any) -> np.ndarray | None:
+        by_name = dict(zip(read, values))
+        bound = tuple([by_name.get(k) for k in (*op.names, "out")])
+        found = backward(op, [g.dtype, *[None] * op.n_settings], g, bound)
+        if any(g.strides):
+            kernels.setdefault(g.dtype)  # if there is no kernel, this is not tried again
+        return None if found is None else found[0]
+
+    kernels, settings = alike_gradients[op], op.names[1:]
+    values = [k for k in (*op.names, "out") if k in op.reads[0]]
+    usual = [f"g.flags.c_contiguous and g.size < {2 * GRAIN}"]
+    array = "type({0}) is ndarray and {0}.shape == shape and {0}.flags.c_contiguous".format
+    usual += [array(k) for k in values if k not in settings]
+    given = "{0} if type({0}) is bool else real({0})"
+    text = QUICK_GRADIENT.format(
+        args=", ".join(["g", *read]),
+        usual=" and ".join(usual),
+        given=", ".join([given.format(k) if k in settings else f"{k}.ravel()" for k in values]),
+    )
+    scope = {"ndarray": np.ndarray, "empty": np.empty, "kernels": kernels, "first": first}
+    scope |= {"is_ready": fallback.is_ready, "numpy_only": fallback.numpy_only}
+    exec(formula.compiled(text), scope)
+    return scope["run"]
+
+
+def prepare_backward(op: Any, kinds: list, g: np.ndarray, bound: tuple) -> BackwardCall | None:
+    """Prepare the call of a gradient kernel for arrays of these kinds."""
+    shape, dtype = g.shape, g.dtype
+    wanted, names, places = read_by(op, kinds, dtype)
+    values = [bound[i] for i in places]
+    if not can_fuse(op, wanted, values, dtype):
+        return None
+    same = not any(g.strides)  # a sum's gradient is one number everywhere and need not be expanded
+    long = [type(v) is np.ndarray and v.ndim > 0 for v in values]
+    kernel = compiled_backward(op, wanted, (not same, *long), names, dtype)
+    whole, item = lambda v: flat(v, shape), lambda v: v[()] if type(v) is np.ndarray else scalar(v, dtype)
+    takes = [whole if array else item for array in long]
+    if not same and len(op.names) - op.n_settings == 1:
+        alike_gradients[op][dtype] = kernel
+    return None if kernel is None else BackwardCall(kernel, same, places, takes, wanted)
+
+
+def can_fuse(op: Any, wanted: tuple | None, values: list, dtype: np.dtype) -> bool:
+    """Return True if one pass over these values is possible and pays off."""
+    known = all([v.dtype in (dtype, dtypes.BOOL) for v in values if isinstance(v, np.ndarray)])
+    return bool(values) and wanted is not None and not is_light(op) and plain(values) and known
+
+
+def read_by(op: Any, kinds: list, dtype: np.dtype) -> tuple:
+    """Return the operands whose gradients are requested, and the names and positions of the values that their formulas read.
+
+    The first is None if one pass cannot give all of them. g is not among the values.
+    """
+    wanted = tuple([i for i, kind in enumerate(kinds) if kind is not None and i in op.formulas])
+    read = [(name, i) for i, name in enumerate((*op.names, "out")) if any(name in op.reads[k] for k in wanted)]
+    names, places = tuple(zip(*read)) or ((), ())
+    able = len(op.names) == len(kinds) and all([kinds[i] == dtype for i in wanted])
+    return wanted if able else None, names, places
+
+
+@kept
+def compiled_backward(op: Any, wanted: tuple, is_array: tuple, read: tuple, dtype: np.dtype) -> Any:
+    """Return the kernel for the gradients of the requested operands, from g and the values read."""
+    partials = [("d" + op.names[i], op.formulas[i]) for i in wanted]
+    return loaded(f"{op.name}_backward", generate.backward(op.name, ["g", *read], is_array, partials, dtype))
+
+
+@kept
+def is_light(op: Any) -> bool:
+    """Return True if each gradient is at most one multiplication: NumPy's loop is then as good as a fused one."""
+    return all([(formula.text(f) or "?").isidentifier() or not formula.parameters(f) for f in op.formulas.values()])
