@@ -89,6 +89,7 @@ TRUTH = Call(
     "ALL[a.ndim], keepdim",
     f"dim is None and a.dtype.char == '?' and {formula_text.IS_BOOL}",
 )
+TRIANGLE = Call("impl(a, diagonal)", "diagonal", f"type(diagonal) is int and a.ndim > 1 and {ROWS}")
 SCAN = Call(
     "impl(a, d, False)",
     "d, False",
@@ -173,6 +174,14 @@ CALLS = {
             "ndarray((min(a.shape),), a.dtype, a, 0, (sum(a.strides),))",
             "0, 0, 1",
             f"type(offset) is int and offset == 0 == dim1 and dim2 == 1 and a.ndim == 2 and {FLOATS} and a.size",
+        )
+    },
+    "Tril": {"tril": TRIANGLE},
+    "Triu": {"triu": TRIANGLE},
+    "Mm": {"mm": Call("impl(a, b)", "mat2", f"{KIND} and {same_dtype('mat2')} and b.ndim == a.ndim == 2")},
+    "Bmm": {
+        "bmm": Call(
+            "impl(a, b)", "mat2", f"{KIND} and {same_dtype('mat2')} and b.ndim == a.ndim == 3 and len(a) == len(b)"
         )
     },
     "MatMul": {"matmul": Call("impl(a, b)", "other", f"{KIND} and {same_dtype('other')} and b.ndim == a.ndim == 2")},
