@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from itertools import zip_longest
 
 
@@ -48,7 +47,6 @@ def broadcastable(*shapes: tuple) -> bool:
     return True
 
 
-@lru_cache(1024)
 def broadcast_shape(*shapes: tuple) -> tuple:
     """Return the broadcast shape, of up to 64 dimensions (NumPy's function allows 32).  Raises ValueError if there is none."""
     if shapes and shapes.count(shapes[0]) == len(shapes):

@@ -24,7 +24,6 @@ from ..ops.base import registry
 from ..ops.base.families import Pointwise
 from ..ops.copy import Copy
 from ..ops.index_parts import is_plain
-from ..ops.public_functions import rename_code
 from ..places import user_place
 from .flat_nodes import PLAIN, constant, numbers
 
@@ -114,8 +113,8 @@ def quick(definition: Callable, write: Callable, takes_alpha: bool = False, n_ot
                     restore(previous)
         return definition(self, *args, **kwargs)
 
-    name = definition.__name__
-    return rename_code(functools.wraps(definition)(method), name)
+    name = definition.__name__  # but a recording finds the call in the definition, with its parameters
+    return functools.wraps(definition)(method)
 
 
 def fill(a: np.ndarray, number: np.ndarray) -> None:

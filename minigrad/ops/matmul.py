@@ -334,7 +334,9 @@ def combine(who: str, input: Tensor, product: Tensor, beta: Any, alpha: Any) -> 
                 "convert the tensors: x.float()",
             )
         beta, alpha = int(beta), int(alpha)
-    if broadcast(who, input._sizes, product._sizes, ("input", "product")) != product._sizes:
+    size = product._sizes
+    ends_alike = size[len(size) - len(input._sizes) :] == input._sizes  # the usual case, a bias
+    if not ends_alike and broadcast(who, input._sizes, size, ("input", "product")) != size:
         raise refused(
             who,
             f"input of shape {tuple(input.shape)} cannot be expanded to the product's shape {tuple(product.shape)}",
