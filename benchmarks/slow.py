@@ -35,10 +35,11 @@ REASONS: dict[str, str] = {  # reason -> names of operations
         min prod lerp addcmul addcdiv
         linalg.norm linalg.matrix_norm mse_loss smooth_l1_loss huber_loss rad2deg rsqrt exp2 isneginf
         cumsum cumprod cummax cummin diff heaviside logical_and logical_or logical_xor log_softmax softmax
-        logsumexp ldexp pow reshape binary_cross_entropy_with_logits minimum maximum""",
-    "Gradients of few numbers are computed by NumPy, a step of their formula at a time": """
-        celu elu selu softplus silu mish hardswish frac sinc logit remainder""",
-    "SciPy or NumPy computes one number at a time": "i0 i0e i1 i1e erfcx ndtri log_ndtr digamma lgamma nextafter",
+        logsumexp ldexp pow reshape binary_cross_entropy_with_logits minimum maximum celu elu selu softplus silu mish
+        hardswish frac logit norm""",
+    "Gradients of few numbers are computed by NumPy, a step of their formula at a time": "remainder fmod sinc",
+    "SciPy or NumPy computes one number at a time": """
+        i0 i0e i1 i1e erfcx ndtri log_ndtr digamma lgamma polygamma nextafter""",
     "Computed in float64, for a result that is right to the last digit": "atan2 arctan2",
     "Accurate where PyTorch loses digits: the tails of gelu, distances of near points": "gelu cdist",
     "Least squares by singular values, as for matrices of less than full rank": "linalg.lstsq",
