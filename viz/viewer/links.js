@@ -50,6 +50,7 @@ $("ask").before(button("Link", copyLink, { id: "copy-link", title: "Copy a link 
 $("program").hidden = $("panes").lastElementChild.hidden = !files.some(({ lines }) => Object.keys(lines).length);
 
 async function copyLink() {
+  linkText.value = linkNote.textContent = ""; // of another step
   if (!linkDialog.open) linkDialog.showModal();
   const [link, note] = await linkOfPage();
   linkText.hidden = !link;
