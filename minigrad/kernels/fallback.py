@@ -125,7 +125,7 @@ def from_compiler(e: Exception) -> bool:
 def give_up(cause: Exception) -> None:
     """Warn, and switch kernels off. Numba's typing errors concern a single kernel, so the others stay on.
 
-    A warning that is raised as an error leaves them on: callers that compute again when something fails raise it too.
+    If the warning is raised as an error, they stay on, so that a caller that computes again raises it as well.
     """
     what = f"cannot use compiled code and falls back to NumPy, which is slower: {type(cause).__name__}: {cause}"
     warn("no-kernels", "minigrad", what, remedy())

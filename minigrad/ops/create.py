@@ -43,8 +43,8 @@ def factory(
     """Enter a function that creates tensors: it returns a tensor, or an array, which becomes a leaf.
 
     It receives the keywords `layout` and `requires_grad`, and `out`, a tensor to write into, which also decides the dtype.
-    For plain calls, which give no keyword but a dtype, `plain` is NumPy's function of a shape and a dtype, or `given` one of
-    the arguments, such as `of_tensor(plain)`; either may return None, to leave a call to f.
+    Plain calls give no keyword but a dtype. For them, `plain` is NumPy's function of a shape and a dtype, or `given` is a
+    function of the call's arguments, such as `of_tensor(plain)`; both may return None, to leave a call to f.
     """
 
     def enter(f: Callable) -> Callable:
@@ -192,7 +192,7 @@ def empty(*args: Any, size: Any = None, dtype: Any = None, device: Any = None, m
 
 
 def full_in_memory(shape: tuple, value: Any, dtype: np.dtype | None) -> np.ndarray | None:
-    """Return an array of one Python number; None for numbers and dtypes that need a look at what fits."""
+    """Return an array of one Python number; None if it must be checked whether the dtype holds the number."""
     if dtype is None:
         dtype = dtypes.default() if type(value) is float else dtypes.I8
     kinds = (float, int) if dtype is dtypes.F4 or dtype is dtypes.F8 else (int,) if dtype is dtypes.I8 else ()
