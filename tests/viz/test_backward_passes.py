@@ -244,9 +244,10 @@ def test_a_derivation_of_a_loss_is_that_of_its_own_pass(case):
 def test_a_record_has_the_gradients_of_every_pass(case):
     wanted = expected(minigrad, case)
     names = {}
-    with minigrad.record(passes=BOTH, inside=True) as rec:
+    with minigrad.record(passes=BOTH) as rec:
         show_lines("prog.py", program(case).text.decode())
         exec(compile(program(case).text, "prog.py", "exec"), names)
+    rec.settle()
     rec.name_values(names_of_tensors(names))
     document = rec.to_dict()
     values = {value["id"]: value for value in document["values"]}
