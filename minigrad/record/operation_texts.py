@@ -30,6 +30,7 @@ from ..ops.reduce import Mean, Sum
 from . import schema
 from .call_style import FUNCTIONS, as_operator, as_ordered, by_method, given_as_written, gives_one_tensor, parameters
 from .constants import brief
+from .cuts import Detach
 from .labels import Labels
 from .numpy_box import NumPy
 from .values import NOTHING, UNKNOWN, Event, Flow, OpEntry, Ref, ValueInfo, refs_in
@@ -97,6 +98,9 @@ class Wording:
             op.call = f"{group.name}({', '.join(self.label(i) for i in inputs)})"
             return
         if not group.events or group.events[0].cls in (DelayedError, NumPy):
+            return
+        if group.events[0].cls is Detach:
+            op.call = schema.CALLS[group.name].format(self.label(inputs[0]))
             return
         if not group.events[0].cls.primitive:
             return self.write_custom(op, group, flows, outputs)

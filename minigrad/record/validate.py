@@ -470,7 +470,14 @@ OP = fields(
         "function": optional(text),
     }
     | {"saved": each(SAVED), "edges": each(EDGE), "tangents": pairs(value), "views": each(VIEW), "inside": each(METHOD)}
-    | {"module": each(text), "folded": FOLDED, "note": text, "transfers": each(TRANSFER), "lanes": each(lane)},
+    | {
+        "module": each(text),
+        "folded": FOLDED,
+        "note": text,
+        "transfers": each(TRANSFER),
+        "lanes": each(lane),
+        "cut": text,
+    },
     *("phase", "name", "inputs", "outputs"),
 )
 DOCUMENT = fields(
