@@ -22,7 +22,7 @@ class Node:
     """A card of the picture: an operation, a leaf value, or a small copy of a leaf."""
 
     key: str  # its id in the picture: op-3, fold-3-7, value-1, value-1-copy-2; op-3-backward-op-0 in a frame
-    # op | function | fold | transfer | input | parameter | constant | computed | copy; in frames also port | saved
+    # op | function | fold | transfer | cut | input | parameter | constant | computed | copy; in frames also port | saved
     kind: str
     record: dict  # the record's entry: an operation or a value
     outputs: list[int]  # its output values, one port each
@@ -34,7 +34,7 @@ class Node:
     @property
     def is_op(self) -> bool:
         """True if the node is an operation."""
-        return self.kind in ("op", "function", "fold", "transfer")
+        return self.kind in ("op", "function", "fold", "transfer", "cut")
 
     @property
     def lanes(self) -> tuple[int, ...]:
@@ -348,8 +348,20 @@ def _operation(op: dict) -> Node:
     """Return the node of an operation, or of a box of several."""
     if inner := op.get("folded"):
         return Node(f"fold-{inner['ops'][0]}-{inner['ops'][-1]}", "fold", op, op["outputs"])
-    kind = "transfer" if op.get("transfers") else "function" if op.get("function") else "op"
+    kind = "transfer" if op.get("transfers") else "function" if op.get("function") else "cut" if is_cut(op) else "op"
     return Node(f"op-{op['id']}", kind, op, op["outputs"])
+
+
+def is_cut(op: dict) -> bool:
+    """Return True for an operation of the program through which no gradient passes."""
+    return bool(op.get("cut")) and op["phase"] == "forward"
+
+
+def is_detached(op: dict) -> bool:
+    """Return True for a call that only takes a tensor out of its history: its result is the same value."""
+    from minigrad.record.schema import CALLS  # the record was made by minigrad, so this costs no import time
+
+    return is_cut(op) and op["cut"] == op["name"] in CALLS
 
 
 def _take(flows: list[dict], value: int, last: bool) -> dict | None:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from . import text
 from .card_parts import Card
 from .cards import called, flow_text, words
+from .cuts import SCISSORS
 from .drawn_graph import Graph, Node
 from .frames import OpenCard, kinds_in
 
@@ -26,6 +27,7 @@ KINDS = {
     "fold": ("▤", "folded operations"),
     "port": ("○", "edge of a frame"),
     "saved": ("◈", "saved tensor"),
+    "cut": ("✂", "no gradient passes"),
     "transfer": ("⇄", "communication between ranks"),
 }
 UP, DOWN, LEFT, RIGHT = 1, 2, 4, 8
@@ -79,6 +81,7 @@ def _heading(graph: Graph, passes: list[str]) -> list[str]:
 def _node_lines(graph: Graph, cards: dict[str, Card], card: Card, passes: Sequence[str]) -> list[str]:
     """Return the lines beside a node: the text of its card, and the contributions along its edges."""
     lines = words(card, *passes, with_blocks=True)
+    lines[0] = lines[0].removeprefix(f"{SCISSORS} ")  # the sign in the column
     if graph.outputs & set(card.node.outputs) and not card.node.is_op and "output" not in lines[0]:
         lines[0] += "  output"
     back = []

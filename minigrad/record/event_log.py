@@ -100,9 +100,9 @@ class EventLog(Transfers):
             return {"const": t}
         if t._layer is not None and (low := below(t, self.around)) is not t:
             t, edge = low, ALIVE
-        if self.cuts and (cut := self.cuts.get(id(t))) is not None and id(t) not in self._writing:
-            if (history(t) if edge is ALIVE else edge) is None:
-                return behind(self, cut, kind)
+        cut = self.cuts.get(id(t)) if self.cuts and id(t) not in self._writing else None
+        if cut is not None and (history(t) if edge is ALIVE else edge) is None:
+            return behind(self, cut, kind)
         a = bottom(t)
         leaf = t._edge if edge is ALIVE else edge
         leaf = leaf if type(leaf) is Leaf and t._layer is None else None

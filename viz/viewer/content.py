@@ -12,7 +12,8 @@ from typing import Any
 
 from .. import text
 from ..cards import called, flow_formula, push_of, pushed
-from ..drawn_graph import Edge, Graph, Node
+from ..cuts import sentence
+from ..drawn_graph import Edge, Graph, Node, is_cut
 from ..functions import Names
 from ..ranks import travelling
 from ..trimmed_record import mentioned
@@ -124,6 +125,7 @@ class Translator:
             "module": [text.clean(module) for module in op.get("module", ())],
             "custom": node.kind == "function",
             "inplace": bool(op.get("inplace")),
+            "cut": sentence(self.graph, op) if is_cut(op) else "",
             "layer": [text.clean(layer) for layer in op.get("layer", ())],
             "views": [{**view, "layer": text.clean(view["layer"])} for view in op.get("views", ())],
             "saved": [self._saved(entry) for entry in op.get("saved", ()) if entry["value"] in self.place],
