@@ -110,13 +110,13 @@ def reason(group: OpEntry, inputs: list, outputs: list, log: EventLog, tracked: 
         alone = [v for v in smooth if v.tensor is not None and not has_history(v.tensor)]
         return "mark_non_differentiable" * bool(alone)
     if any(o in tracked for o in outputs):
-        return group.name * any(map(is_flat, group.events))
+        return group.name * any(is_flat(event.cls) for event in group.events)
     if group.tracks or not smooth or not all(getattr(e.cls, "differentiable", True) for e in group.events):
         return "mark_non_differentiable" if group.function and group.tracks else group.name
     return "inference_mode" if any(v.tensor is not None and v.tensor._ver is INFERENCE for v in outs) else "no_grad"
 
 
-def is_flat(event: Event) -> bool:
+def is_flat(cls: Any) -> bool:
     """Return True if the derivative of an operation is 0 everywhere, as that of rounding is."""
-    rules = getattr(event.cls, "formulas", {}).values() if event.cls.primitive else ()
+    rules = getattr(cls, "formulas", {}).values()
     return bool(rules) and all(f is zero_gradient or f.__code__.co_argcount == 0 and f() == 0 for f in rules)

@@ -37,7 +37,9 @@ def reader(frame: FrameType) -> tuple:
 def noted_read(log: EventLog, t: Tensor, edge: Any, how: str, code: CodeType | None, offset: int) -> None:
     """Note a read by Python, after the operations so far."""
     if code is not None and how not in SHOWING:
+        log.writes((t,))  # to read a detached tensor is no use of it: Python reads its source
         log.reads.append((len(log.groups), log.ref(t, "", edge), how, log._places(code, offset)))
+        log.writes(())
 
 
 def reads_of(rec: Record, number: Numbers) -> Iterator[Read]:
