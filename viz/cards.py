@@ -14,7 +14,7 @@ from . import cuts, mathematics, text
 from .card_lines import amount_of, assigned, formula_lines
 from .card_parameters import bars, gradients_of_parameters, parameters, tangents_of_parameters
 from .card_parts import ABOVE, CLOSE, GAP, NARROW, ROOM, SIDE, TIGHT, Bar, Block, Card, Line, Run, label_size
-from .drawn_graph import Edge, Graph, Node, is_detached
+from .drawn_graph import Edge, Graph, Node, is_cut, is_detached
 from .functions import summary
 from .heat import heat_of
 from .orientation import WAYS
@@ -209,9 +209,12 @@ def _op_head(graph: Graph, node: Node) -> Block:
 
 def _cuts(graph: Graph, op: dict) -> list[Line]:
     """Return the lines that say where no gradient passes; of several in a box the first two."""
-    words = cuts.sentences(graph, op)
+    return _cut_lines(graph, cuts.sentences(graph, op), "cut" if is_cut(op) else "")
+
+
+def _cut_lines(graph: Graph, words: list[str], kind: str = "") -> list[Line]:
     words = [*words[:2], *[f"and {len(words) - 2} more such operations"] * (len(words) > 2)]
-    scissors = f"{cuts.SCISSORS} " * ("folded" in op or bool(op.get("function")))
+    scissors = f"{cuts.SCISSORS} " * (kind != "cut")
     return [Line([(line, "sum")]) for one in words for line in text.wrap(scissors + one, graph.view.columns + 12, 2)]
 
 
@@ -277,7 +280,8 @@ def _leaf_head(graph: Graph, node: Node) -> Block:
     name = graph.name(value)
     path = graph.values[value].get("name") or ""  # a module's parameter; formulas use a short label for a long path
     words = [(text.shorten(path, 40), "name"), (f"  {name}", "call")] if "." in path and "." not in name else []
-    return Block("head", [Line(words or [(text.shorten(name, 32), "name")], (kind, "tag"))], value)
+    lines = [Line(words or [(text.shorten(name, 32), "name")], (kind, "tag"))]
+    return Block("head", [*lines, *_cut_lines(graph, cuts.of_reads(graph, value))], value)
 
 
 def _constant(entry: dict) -> str:

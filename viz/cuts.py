@@ -17,13 +17,23 @@ def sentence(graph: Graph, op: dict) -> str:
     'no gradient beyond here: x.detach(), gan.py:6'
     """
     call = text.clean(graph.words(op.get("call") or "")) if op["cut"] == op["name"] else ""
-    shown = frozenset(("lines",)) <= graph.view.show and text.source({**(op.get("where") or {}), "code": ""})
-    place = f", {shown.strip()}" if shown else ""
-    return f"no gradient beyond here: {text.shorten(call or op['cut'], 48)}{place}"
+    return said(graph, call or op["cut"], op.get("where"))
+
+
+def said(graph: Graph, call: str, where: dict | None) -> str:
+    """Return the sentence for a call and its line."""
+    place = text.source({**(where or {}), "code": ""}).strip() if "lines" in graph.view.show else ""
+    return f"no gradient beyond here: {text.shorten(call, 48)}{', ' * bool(place)}{place}"
 
 
 def sentences(graph: Graph, op: dict) -> list[str]:
     """Return the sentences of an operation, or of those in a box."""
     if "folded" in op:
         return op["folded"].get("cuts", [])
-    return [sentence(graph, op)] if is_cut(op) else []
+    return [sentence(graph, op)] * is_cut(op) + [one for value in op["outputs"] for one in of_reads(graph, value)]
+
+
+def of_reads(graph: Graph, value: int) -> list[str]:
+    """Return the sentences of the places where Python reads the numbers of a value, each once."""
+    words = [said(graph, f"{graph.name(value)}.{one['how']}()", one.get("where")) for one in graph.reads.get(value, ())]
+    return list(dict.fromkeys(words))

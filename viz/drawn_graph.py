@@ -130,6 +130,7 @@ class Graph:
         self.edges: list[Edge] = []
         self.ends: tuple[list[str], list[str]] = ([], [])  # nodes that layouts keep in the first and in the last row
         self.again = {op["of"] for op in record["ops"] if op.get("again")}  # operations that a checkpoint recomputes
+        self.reads = self._reads()
         self.gradient_of = {gradient: value for value, gradient in self.gradients.items()}
         self._build()
         self.shown = {value for node in self.nodes for value in node.outputs}
@@ -254,6 +255,15 @@ class Graph:
     def _tangents(self) -> dict[int, int]:
         moved = [op["tangents"] for op in self.record["ops"] if op.get("tangents")]
         return {int(value): tangent for tangents in moved for value, tangent in tangents.items()}
+
+    def _reads(self) -> dict[int, list[dict]]:
+        """Return the reads by Python where no gradient passes, by value; not those of a result, which is often printed."""
+        found: dict[int, list[dict]] = defaultdict(list)
+        boxed = {v for op in self.ops if is_cut(op) and not op.get("call") for v in op["inputs"] if isinstance(v, int)}
+        for read in self.record.get("reads", ()):
+            if read.get("cut") and read["value"] not in self.outputs | boxed:
+                found[read["value"]].append(read)
+        return found
 
     def _times(self) -> dict[str, Counter]:
         """Return the seconds of each operation by pass, if the record has them."""

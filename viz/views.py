@@ -26,7 +26,7 @@ def without_dead_ends(graph: Graph) -> Graph:
     """
     if "backward" not in graph.passes:
         return graph
-    needed, dropped = set(graph.outputs), set()
+    needed, dropped = {*graph.outputs, *graph.reads}, set()
     for op in reversed(graph.ops):
         plain = op["phase"] == "forward" and not (op.get("edges") or op.get("transfers") or op.get("function"))
         plain = plain and (graph.operations > SMALL or bool(op.get("module")) or is_detached(op))

@@ -6,6 +6,7 @@ noted: an optimizer that only writes to `p.data` writes to p.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,9 @@ from ..core.graph import history
 from ..core.saved import INFERENCE
 from ..core.tensor import Box, Tensor
 from ..ops.random import zero_gradient
+from .assignments import assigned
+from .numpy_box import NumPy
+from .schema import Where
 from .values import Event, OpEntry, bottom
 
 if TYPE_CHECKING:
@@ -57,11 +61,30 @@ def noted_cut(log: EventLog, how: str, source: Tensor, edge: Any, out: Tensor, c
         log.cuts[id(out)] = Cut(out, source, edge, log.ref(source, "", edge), group)
 
 
-def noted_array(log: EventLog, t: Tensor) -> None:
-    """Note that the program makes a tensor on an array: a detached one, if that array is the memory of a detached one."""
+def noted_array(log: EventLog, t: Tensor, how: str, code: Any, offset: int) -> None:
+    """Note that the program makes a tensor of an array or a number: on a detached tensor's memory, or computed from one.
+
+    It is computed from the numbers that the same line reads, or that an earlier one has assigned to a variable of this line.
+    """
     same = [cut for cut in log.cuts.values() if cut.out is not t and bottom(cut.out) is bottom(t)]
     if same:
         log.cuts[id(t)] = same[-1]
+        return
+    here = log._places(code, offset)
+    read = [one for one in log.reads if one[-1] and leads(one[3], here)]
+    if read and id(bottom(t)) not in log._ids:
+        group = OpEntry(log.phase(False), "NumPy" if read[-1][2] == "numpy" else read[-1][2], here, [])
+        group.modules = log._modules
+        group.events = (Event(NumPy, group, list(dict.fromkeys(one[1] for one in read)), [log.ref(t, "computed")]),)
+        log.groups.append(group)
+
+
+def leads(earlier: Where, here: Where) -> bool:
+    """Return True if a line uses the variable that an earlier line of its function assigns, or if both are the same."""
+    if (earlier.file, earlier.function) != (here.file, here.function) or earlier.line == here.line:
+        return earlier.file == here.file and earlier.line == here.line
+    name = assigned(earlier.code)
+    return bool(name) and re.search(rf"(?<![\w.]){re.escape(name)}\b", here.code) is not None
 
 
 def behind(log: EventLog, cut: Cut, kind: str) -> int:
@@ -99,7 +122,7 @@ def reason(group: OpEntry, inputs: list, outputs: list, log: EventLog, tracked: 
 
     It is the operation's name if that has no derivative, or only zeros.  `tracked` are the values with derivatives.
     """
-    if group.events and group.events[0].cls is Detach:
+    if group.events and group.events[0].cls in (Detach, NumPy):
         return group.name
     moving = any(isinstance(i, int) and i in tracked for i in inputs)
     if not group.events or not moving or group.phase != "forward" or group.inplace:

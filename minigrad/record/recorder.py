@@ -427,9 +427,9 @@ class Record(EventLog, Layer, Observer):
 
     def built(self, t: Tensor) -> None:
         """Log that the program makes a tensor of an array."""
-        if self._cut and recorder_of(current()) is self:
+        if not self.in_method and not self._fetching and history(t) is None and recorder_of(current()) is self:
             self._cut.add(id(t))
-            self.log.append([noted_array, t])
+            self.log.append([noted_array, t, *reader(sys._getframe(1))])
 
     def tracked(self, t: Tensor, before: Any) -> None:
         """Log that a leaf stops requiring grad."""

@@ -169,6 +169,7 @@ class Read:
     value: int
     how: str  # the function that reads: bool, item, numpy, nonzero
     where: Where
+    cut: bool = False  # True if no gradient passes there
 
 
 @dataclasses.dataclass

@@ -449,7 +449,7 @@ FOLDED = fields(
     | {"parameters": count, "elements": count},
     *("kind", "ops", "lines", "names", "parameters", "elements"),
 )
-READ = fields({"value": value, "how": text, "where": WHERE}, "value", "how", "where")
+READ = fields({"value": value, "how": text, "where": WHERE, "cut": flag}, "value", "how", "where")
 OP = fields(
     {
         "phase": one_of(PHASES),

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.record.labels import tangent
+from minigrad.record.schema import CALLS
 
 from ..trimmed_record import mentioned
 from .corners import everywhere
@@ -97,6 +98,8 @@ class Plan:
             return self.frozen(outputs, f"{scope.name or 'the program'} computes in NumPy", **more)
         if op["function"] and op["phase"] != "backward":
             return self.function(scope, op, more)
+        if op.get("cut") == op["name"] in CALLS:  # the same value, without a derivative
+            call = scope.values[op["inputs"][0]]["label"]
         if not call or "…" in call:
             return self.frozen(outputs, f"the record has no call of {op['name']} that a page can compute", **more)
         names = scope.names
@@ -130,12 +133,11 @@ class Plan:
     def pushes(self, op: dict) -> None:
         """Add the tangents of an operation's results."""
         moving = self.tangent_words
-        own = {int(v): t for v, t in op["tangents"].items()}  # a detached tensor is the same value with another tangent
-        names = {word: own.get(v, self.tangents[v]) for word, v in moving.items()} | self.top.names
+        names = {word: self.tangents[v] for word, v in moving.items()} | self.top.names
         written = self.tangents.get(op["inputs"][0]) if op["inplace"] and isinstance(op["inputs"][0], int) else None
         rules = {push["output"]: push for push in op["pushes"]}
         for output in op["outputs"]:
-            t = own.get(output, self.tangents.get(output))
+            t = self.tangents.get(output)
             if t is None or t in self.made or t == written:
                 continue
             push = rules.get(output)

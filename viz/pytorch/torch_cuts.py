@@ -54,7 +54,13 @@ class Cuts:
     def note(self, name: str, source: torch.Tensor, out: torch.Tensor, tracked: bool, at: Noted, where: Any) -> bool:
         """Note that a call takes a tensor out of its history; return False if it has none."""
         known, low = self.of(bottom(source)), bottom(out)
-        if self.recorder.crossings is not None or known is None and not tracked or low is bottom(source) and out.requires_grad:
+        if (
+            self.recorder.crossings is not None
+            or known is None
+            and not tracked
+            or low is bottom(source)
+            and out.requires_grad
+        ):
             return False
         if known is None:
             call = Call("forward", name, where)

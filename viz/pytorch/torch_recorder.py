@@ -20,6 +20,7 @@ from torch._functorch.autograd_function import custom_function_call
 from torch.utils._pytree import tree_map
 
 from minigrad.record.callers import module_names
+from minigrad.record.reads import NUMBERS
 from minigrad.record.schema import CALLS
 from minigrad.record.seeds import Seeds, refuse_gradient
 
@@ -121,7 +122,9 @@ class Recorder:
             if name == "__get__" and attribute in PROPERTIES:
                 return self.call(func, attribute, args, kwargs)
             frozen = name == "__set__" and attribute == "requires_grad" and not args[1]
-            name = "requires_grad_" if frozen else attribute if name == "__get__" and attribute in ("data", "grad") else ""
+            name = (
+                "requires_grad_" if frozen else attribute if name == "__get__" and attribute in ("data", "grad") else ""
+            )
             if not name:
                 return func(*args, **kwargs)
         if func is custom_function_call:
@@ -204,8 +207,9 @@ class Recorder:
     def note_read(self, name: str, args: tuple, given: dict[int, tuple]) -> None:
         """Note that Python reads the elements of a tensor."""
         if name in READING and args and id(args[0]) in given:
-            value = given[id(args[0])][1]
-            self.reads.append((len(self.calls), value, WORDS.get(name, name), where(sys._getframe(2))))
+            t, value = given[id(args[0])]
+            cut = WORDS.get(name, name) in NUMBERS and (t.requires_grad or id(bottom(t)) in self.cuts.cuts)
+            self.reads.append((len(self.calls), value, WORDS.get(name, name), where(sys._getframe(2)), cut))
 
     def push(self, call: Call, push: Callable, values: dict[int, Noted]) -> None:
         """Push an operation's tangents, and note the call of a custom Function's jvp; `values` are those of its tensors."""
@@ -328,7 +332,9 @@ class Recorder:
         """Return the value of a tensor that a node saves, also in another shape; None for a number in the program's text."""
         at = self.place(t)
         apart = [one for one in call.inputs if isinstance(one, Noted) and one in self.cuts.tensors]
-        own = [one for one in apart if at and self.place(self.cuts.tensors[one]) == at]  # its source is at the same place
+        own = [
+            one for one in apart if at and self.place(self.cuts.tensors[one]) == at
+        ]  # its source is at the same place
         known = own[0] if own else self._places.get(at or ()) or self._extents.get(self.extent(t) if at else ())
         if known is None and (low := bottom(t)).dim() == 0 and {"const": low.item()} in call.inputs:
             return None

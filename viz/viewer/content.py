@@ -12,8 +12,8 @@ from typing import Any
 
 from .. import text
 from ..cards import called, flow_formula, push_of, pushed
-from ..cuts import sentence
-from ..drawn_graph import Edge, Graph, Node, is_cut
+from ..cuts import sentences
+from ..drawn_graph import Edge, Graph, Node, is_detached
 from ..functions import Names
 from ..ranks import travelling
 from ..trimmed_record import mentioned
@@ -110,6 +110,8 @@ class Translator:
         edges = reads(node)
         if node.kind == "transfer":
             name, call, shown = travelling.called(op), "", ""
+        elif is_detached(op):
+            name, shown = shown, ""
         entry: dict[str, Any] = {
             "id": op["id"],
             "name": name,
@@ -125,7 +127,8 @@ class Translator:
             "module": [text.clean(module) for module in op.get("module", ())],
             "custom": node.kind == "function",
             "inplace": bool(op.get("inplace")),
-            "cut": sentence(self.graph, op) if is_cut(op) else "",
+            "cut": sentences(self.graph, op),
+            "ends": node.kind == "cut",
             "layer": [text.clean(layer) for layer in op.get("layer", ())],
             "views": [{**view, "layer": text.clean(view["layer"])} for view in op.get("views", ())],
             "saved": [self._saved(entry) for entry in op.get("saved", ()) if entry["value"] in self.place],
