@@ -14,7 +14,7 @@ from . import cuts, mathematics, text
 from .card_lines import amount_of, assigned, formula_lines
 from .card_parameters import bars, gradients_of_parameters, parameters, tangents_of_parameters
 from .card_parts import ABOVE, CLOSE, GAP, NARROW, ROOM, SIDE, TIGHT, Bar, Block, Card, Line, Run, label_size
-from .drawn_graph import Edge, Graph, Node, is_cut, is_detached
+from .drawn_graph import Edge, Graph, Node, is_detached
 from .functions import summary
 from .heat import heat_of
 from .orientation import WAYS
@@ -199,7 +199,7 @@ def _op_head(graph: Graph, node: Node) -> Block:
     tags += ["output"] * any(value in graph.outputs for value in node.outputs)
     tags += [text.shorten(f"then {', '.join(op['then'])}", columns)] if op.get("then") else []
     lines += [Line([(" · ".join(tags), "tag")])] if tags else []
-    lines += _cuts(graph, op)
+    lines += _cuts(graph, node)
     lines += [Line([(line, "code")]) for line in text.several(op.get("where"), columns + 8, CODE)]
     inside = summary(op) if node.kind == "function" and not node.frames else ""
     lines += [Line([(text.shorten(inside, columns), "tag")])] if inside else []
@@ -207,9 +207,10 @@ def _op_head(graph: Graph, node: Node) -> Block:
     return Block("head", lines)
 
 
-def _cuts(graph: Graph, op: dict) -> list[Line]:
-    """Return the lines that say where no gradient passes; of several in a box the first two."""
-    return _cut_lines(graph, cuts.sentences(graph, op), "cut" if is_cut(op) else "")
+def _cuts(graph: Graph, node: Node) -> list[Line]:
+    """Return the lines that say where no gradient passes; of several the first two."""
+    held = [one for held in node.held for one in cuts.of_reads(graph, held.value)]
+    return _cut_lines(graph, cuts.sentences(graph, node.record) + held, node.kind)
 
 
 def _cut_lines(graph: Graph, words: list[str], kind: str = "") -> list[Line]:
@@ -260,7 +261,7 @@ def _fold_head(graph: Graph, node: Node) -> Block:
     lines += [Line([(line, "tag")]) for line in text.wrap(words, columns + 10, 2 if graph.view.brief else 3)]
     if inner["parameters"]:
         lines.append(Line([(f"{inner['parameters']} parameters with {inner['elements']:,} elements", "tag")]))
-    lines += _cuts(graph, node.record)
+    lines += _cuts(graph, node)
     return Block("head", lines)
 
 

@@ -30,10 +30,14 @@ def sentences(graph: Graph, op: dict) -> list[str]:
     """Return the sentences of an operation, or of those in a box."""
     if "folded" in op:
         return op["folded"].get("cuts", [])
-    return [sentence(graph, op)] * is_cut(op) + [one for value in op["outputs"] for one in of_reads(graph, value)]
+    own = [sentence(graph, op)] if is_cut(op) else []
+    return own + [one for value in op["outputs"] for one in of_reads(graph, value)]
 
 
 def of_reads(graph: Graph, value: int) -> list[str]:
     """Return the sentences of the places where Python reads the numbers of a value, each once."""
-    words = [said(graph, f"{graph.name(value)}.{one['how']}()", one.get("where")) for one in graph.reads.get(value, ())]
+    from minigrad.record.schema import CALLS  # the record was made by minigrad, so this costs no import time
+
+    call = lambda how: CALLS.get(how, f"{{}}.{how}()").format(graph.name(value))
+    words = [said(graph, call(one["how"]), one.get("where")) for one in graph.reads.get(value, ())]
     return list(dict.fromkeys(words))

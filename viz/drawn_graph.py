@@ -371,7 +371,8 @@ def is_detached(op: dict) -> bool:
     """Return True for a call that only takes a tensor out of its history: its result is the same value."""
     from minigrad.record.schema import CALLS  # the record was made by minigrad, so this costs no import time
 
-    return is_cut(op) and op["cut"] == op["name"] in CALLS
+    one = len(op["outputs"]) == 1 and [type(i) for i in op["inputs"]] == [int]
+    return one and is_cut(op) and op["cut"] == op["name"] in CALLS
 
 
 def _take(flows: list[dict], value: int, last: bool) -> dict | None:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, count
 
-from . import text
+from . import cuts, text
 from .drawn_graph import Edge, Frame, Graph, Node
 
 SMALL = 8  # operations: a Function whose methods have more stays closed, unless it is named
@@ -297,12 +297,14 @@ class Method:
 
 
 def notes(graph: Graph, node: Node) -> list[str]:
-    """Return what a closed card says about backward besides gradients: that it starts here, and what it frees."""
+    """Return what a closed card says about backward besides gradients: that it starts or ends here, and what it frees."""
     show = graph.view.show
     begins = [v for v in node.outputs if v in graph.outputs and graph.gradient(v) and not graph.back.get(v)]
     freed = sum(graph.saved(node.record, freed=True).values())
-    return ["backward starts here"] * bool(begins and "grads" in show) + [f"frees {text.size(freed)}"] * bool(
-        freed and "saved" in show
+    return (
+        ["backward starts here"] * bool(begins and "grads" in show)
+        + [f"frees {text.size(freed)}"] * bool(freed and "saved" in show)
+        + [f"{cuts.SCISSORS} {one}" for one in cuts.sentences(graph, node.record)]
     )
 
 

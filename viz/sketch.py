@@ -65,7 +65,8 @@ def _inside(card: OpenCard, passes: Sequence[str]) -> list[str]:
         if room := card.rooms.get(name):
             shown = (room.frame.shows,) if room.frame.shows == "forward" else passes
             inner = _drawn(room.frame.graph, room.cards, shown)
-            lines += [f"┌ {room.frame.title}", *("│ " + line for line in inner), "└"]
+            said = [note for note in room.frame.notes if note.startswith(SCISSORS)]
+            lines += [f"┌ {room.frame.title}", *("│ " + line for line in [*said, *inner]), "└"]
     return lines
 
 

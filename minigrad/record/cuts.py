@@ -54,11 +54,19 @@ def noted_cut(log: EventLog, how: str, source: Tensor, edge: Any, out: Tensor, c
     known = log.cuts.get(id(source))
     if known is not None and edge is None:
         log.cuts[id(out)] = known
+    elif out is source and how == "requires_grad_" and not is_used(log, at := log.ref(source, "", edge)):
+        log.values[at].kind = "input"
+        log.reads.append((len(log.groups), at, how, log._places(code, offset), True))
     elif out is not source or edge is not None:
         group = OpEntry(log.phase(False), how, log._places(code, offset), [])
         group.modules = log._modules
         log.groups.append(group)
         log.cuts[id(out)] = Cut(out, source, edge, log.ref(source, "", edge), group)
+
+
+def is_used(log: EventLog, value: int) -> bool:
+    """Return True if an operation has read a value, apart from those that initialize it."""
+    return any(value in event.inputs for group in log.groups if not group.inplace for event in group.events)
 
 
 def noted_array(log: EventLog, t: Tensor, how: str, code: Any, offset: int) -> None:

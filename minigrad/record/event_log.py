@@ -205,7 +205,8 @@ class EventLog(Transfers):
     def forget(self, x: Tensor, group: OpEntry) -> None:
         """Note that an operation has written x's memory: tensors there have new values from now on."""
         alone = id(x) in self.cuts and id(x) not in self._writing  # then the source has a new value, too
-        self._ids.pop(id(bottom(x)), None)  # it may be known by another array, as a gradient in `.grad` is
+        if not alone:
+            self._ids.pop(id(bottom(x)), None)  # it may be known by another array, as a gradient in `.grad` is
         for noted in self.overlapping(x):
             self._ids.pop(noted.key, None)
             if noted.array is not bottom(x) or alone and noted.key != id(x):

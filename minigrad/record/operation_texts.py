@@ -135,6 +135,8 @@ class Wording:
             for o, text in texts.items():
                 formula, set_formula = map(seen.filled, text)
                 out = self.number(seen.refs[o])
+                if out not in op.tangents:  # integers
+                    continue
                 op.pushes.append({"output": out, "formula": formula, "latex": set_formula, "names": None})
 
     def write_custom(self, op: schema.Op, group: OpEntry, flows: list[Flow], outputs: list) -> None:

@@ -435,6 +435,8 @@ class Record(EventLog, Layer, Observer):
         """Log that a leaf stops requiring grad."""
         if before is not None:
             self.detached("requires_grad_", t, t, before)
+            if t._tan is not None and t._tan[0] is self.level:
+                t._tan = None
 
     def drawn(self, t: Tensor) -> None:
         """Log that random numbers were drawn."""

@@ -446,7 +446,7 @@ TIMES = fields(
 LANE = fields({"ranks": each(count, lengths=range(1, LARGEST))}, "ranks")
 FOLDED = fields(
     {"kind": text, "ops": each(count, lengths=range(1, LARGEST)), "lines": each(count, lengths=(0, 2)), "names": counts}
-    | {"parameters": count, "elements": count},
+    | {"parameters": count, "elements": count, "each": each(text), "cuts": each(text)},
     *("kind", "ops", "lines", "names", "parameters", "elements"),
 )
 READ = fields({"value": value, "how": text, "where": WHERE, "cut": flag}, "value", "how", "where")

@@ -18,6 +18,7 @@ import numpy as np
 from minigrad.record.labels import tangent
 from minigrad.record.schema import CALLS
 
+from ..drawn_graph import is_detached
 from ..trimmed_record import mentioned
 from .corners import everywhere
 from .draws import drawn
@@ -41,7 +42,7 @@ class Plan:
         self.within: dict[int, list[Scope]] = {}  # by the operation of a Function: its forward and setup_context
         self.inside: dict[str, dict[int, int]] = {}  # by operation and call of a method, the ids of the values there
         self.totals: dict[str, int] = {}
-        self.reads: list[dict] = [read_at(read) for read in record.get("reads", ())]
+        self.reads: list[dict] = [read_at(read) for read in record.get("reads", ()) if read["how"] not in CALLS]
         self.seeds = {str(o): g for o in record["outputs"] if (g := record["gradients"].get(str(o))) is not None}
         self.top = Scope(
             {v["id"]: v for v in record["values"]},
@@ -98,7 +99,7 @@ class Plan:
             return self.frozen(outputs, f"{scope.name or 'the program'} computes in NumPy", **more)
         if op["function"] and op["phase"] != "backward":
             return self.function(scope, op, more)
-        if op.get("cut") == op["name"] in CALLS:  # the same value, without a derivative
+        if is_detached(op):  # the same value, without a derivative
             call = scope.values[op["inputs"][0]]["label"]
         if not call or "…" in call:
             return self.frozen(outputs, f"the record has no call of {op['name']} that a page can compute", **more)

@@ -62,6 +62,11 @@ class Cuts:
             and out.requires_grad
         ):
             return False
+        if low is bottom(source):
+            self.recorder.tangents.forget(low)
+        if name == "requires_grad_" and not any(at in call.inputs for call in self.recorder.calls if not call.inplace):
+            self.recorder.reads.append((len(self.recorder.calls), at, name, where, True))
+            return False
         if known is None:
             call = Call("forward", name, where)
             call.word, call.labels, call.formula = "detach", ["input"], f"{name}(input)"
@@ -91,9 +96,10 @@ class Cuts:
         """Note that a call writes to a detached tensor that nothing has used yet, or that Python reads it."""
         self.writing.clear()
         first = bottom(args[0]) if args and isinstance(args[0], torch.Tensor) else None
-        if self.cuts and first is not None and (cut := self.cuts.get(id(first))) is not None:
-            if not cut.call.outputs and (name.strip("_") in READING or may_write(run, name, args, kwargs)):
-                self.writing.add(id(first))
+        cut = self.cuts.get(id(first))
+        unused = cut is not None and not cut.call.outputs
+        if unused and (name.strip("_") in READING or may_write(run, name, args, kwargs)):
+            self.writing.add(id(first))
 
 
 def has_history(t: torch.Tensor) -> bool:
