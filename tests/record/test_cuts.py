@@ -1,4 +1,4 @@
-"""Where no gradient passes: 20 kinds of cuts, with the gradients and tangents of PyTorch, in records, pictures and explanations."""
+"""Where no gradient passes: 20 kinds of cuts, with PyTorch's gradients and tangents, in records, pictures, explanations."""
 
 from __future__ import annotations
 

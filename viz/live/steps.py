@@ -18,7 +18,6 @@ import numpy as np
 from minigrad.record.labels import tangent
 from minigrad.record.schema import CALLS
 
-from ..drawn_graph import is_detached
 from ..trimmed_record import mentioned
 from .corners import everywhere
 from .draws import drawn
@@ -99,8 +98,6 @@ class Plan:
             return self.frozen(outputs, f"{scope.name or 'the program'} computes in NumPy", **more)
         if op["function"] and op["phase"] != "backward":
             return self.function(scope, op, more)
-        if is_detached(op):  # the same value, without a derivative
-            call = scope.values[op["inputs"][0]]["label"]
         if not call or "…" in call:
             return self.frozen(outputs, f"the record has no call of {op['name']} that a page can compute", **more)
         names = scope.names
