@@ -59,7 +59,7 @@ def watched(outer: Record, record: Record, name: str, method: Any, args: tuple) 
     instead = {id(new): (new, old) for new, old in zip(given, args) if new is not old}
     for new, old in instead.values():
         outer.log.append([EventLog.also_seen, old, new, KINDS.get(name, "")])
-    crossings = Crossings(record, method)
+    crossings, record.in_method = Crossings(record, method), True
     with record, crossings.heard():
         record.name_arguments(parameters(method), given)
         ran.inputs = [record.ref(a) if isinstance(a, Tensor) else None for a in given if not isinstance(a, Node)]

@@ -91,10 +91,17 @@ class Labels:
         owners = self.owners(ops, gradients)
         self.sums = {after for _, after in grads} - owners.keys()
         owners |= {after: v for v, after in grads if after in self.sums}
-        unnamed = [v for v in self.values.values() if not v.label and v.id not in inner]
+        detached = {op.outputs[0]: op for op in self.program if op.cut == op.name in schema.CALLS and op.outputs}
+        detached = {i: op for i, op in detached.items() if not self.values[i].label}
+        unnamed = [v for v in self.values.values() if not v.label and v.id not in inner and v.id not in detached]
         ordinary = [v for v in unnamed if v.kind not in ("gradient", "tangent") or self.is_ordinary(v, read, owners)]
         for n, v in enumerate(sorted(ordinary, key=lambda v: v.id in self.last)):
             self.give(v, f"v{n}")
+        for i, op in detached.items():  # by their call: x.detach()
+            of = self.values[op.inputs[0]]
+            self.give(
+                self.values[i], f"{of.label or of.kind}_{op.name}", schema.CALLS[op.name].format(of.shown or of.kind)
+            )
         for i, name in inner.items():
             numbered = (f"{name}_{n}" for n in count(2))
             self.give(self.values[i], next(one for one in chain([name], numbered) if one not in self.taken))

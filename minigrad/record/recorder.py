@@ -36,6 +36,7 @@ from .backward_callbacks import Running
 from .build import numbered
 from .callbacks import bases_of, begin, edges_of, end, ignore, names_of, nodes_of, passed, tracked_noter
 from .callers import arguments_of, called, is_seen
+from .cuts import has_history, noted_array, noted_cut
 from .event_log import NO_LAYERS, EventLog, uncollected
 from .inner_calls import Inside, watched
 from .layer_views import below, dims_of, sight, tangents_of
@@ -78,6 +79,7 @@ class Record(EventLog, Layer, Observer):
         super().__init__()
         self.contents = contents
         self.inside = inside  # True to record the methods of custom Functions, too
+        self.in_method = False  # True for a recording of such a method, through which no gradient passes by itself
         self.program_name, self.file = name, file
         self.notes: list[str] = []  # things that could not be recorded, with reasons
         self.clock = Clock(self.log, jvp) if times else None
@@ -92,6 +94,7 @@ class Record(EventLog, Layer, Observer):
         self._fetching = False  # True while a DataLoader fetches: its operations are no part of the model
         self.insides: list[Inside] = []  # calls of custom Functions' methods
         self._sights: list = []  # views of the next operation by the layers around
+        self._cut: set[int] = set()  # ids of detached tensors, which the log keeps alive
 
     # ------------------------------------------------------------------ context and layer
     def __enter__(self) -> Record:
@@ -248,6 +251,16 @@ class Record(EventLog, Layer, Observer):
         below = frame.below()
         if self._backward and not frame.grad:
             return inplace_at(below, fn, x, others)
+        if not self._cut:
+            return self.write(frame, below, fn, x, others)
+        self.log.append([EventLog.writes, (x, *bases_of(x))])
+        try:
+            return self.write(frame, below, fn, x, others)
+        finally:
+            self.log.append([EventLog.writes, ()])
+
+    def write(self, frame: Frame, below: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
+        """Run and log an in-place operation on the frame below."""
         if below is OFF and self.level is None and self.clock is None and self.write_simply(fn, x, others):
             return x
         args = (x, *self.cloned_overlaps(frame, fn, x, others))
@@ -397,6 +410,32 @@ class Record(EventLog, Layer, Observer):
         """Log that the program reads a tensor's elements."""
         if how in READING and not self._backward and not self._fetching and recorder_of(current()) is self:
             self.log.append([noted_read, t, edges_of((t,))[0], *reader(sys._getframe(1))])
+
+    def detached(self, how: str, t: Tensor, out: Tensor, edge: Any = None) -> None:
+        """Log that the program, or a module, takes a tensor out of its history; an operation's own such steps do not count."""
+        edge = edge or history(t)
+        known = edge is not None or has_history(t) or id(below(t, self.around)) in self._cut
+        if not known or self.in_method or self._backward or self._fetching or recorder_of(current()) is not self:
+            return
+        name, _, user = called(sys._getframe(1))
+        if user is not None and name in (None, "detach"):
+            t, out = below(t, self.around), below(out, self.around)
+            self._cut.add(id(out))
+            edge = edge if t is out else history(t)
+            self.log.append([noted_cut, how, t, edge, out, user.f_code, user.f_lasti])
+
+    def built(self, t: Tensor) -> None:
+        """Log that the program makes a tensor of an array."""
+        if not self.in_method and not self._fetching and history(t) is None and recorder_of(current()) is self:
+            self._cut.add(id(t))
+            self.log.append([noted_array, t, *reader(sys._getframe(1))])
+
+    def tracked(self, t: Tensor, before: Any) -> None:
+        """Log that a leaf stops requiring grad."""
+        if before is not None:
+            self.detached("requires_grad_", t, t, before)
+            if t._tan is not None and t._tan[0] is self.level:
+                t._tan = None
 
     def drawn(self, t: Tensor) -> None:
         """Log that random numbers were drawn."""

@@ -448,7 +448,7 @@ TIMES = fields(
 LANE = fields({"ranks": each(count, lengths=range(1, LARGEST))}, "ranks")
 FOLDED = fields(
     {"kind": text, "ops": each(count, lengths=range(1, LARGEST)), "lines": each(count, lengths=(0, 2)), "names": counts}
-    | {"parameters": count, "elements": count},
+    | {"parameters": count, "elements": count, "each": each(text), "cuts": each(text)},
     *("kind", "ops", "lines", "names", "parameters", "elements"),
 )
 BACKWARD = fields(
@@ -460,7 +460,7 @@ ACCUMULATION = fields(
     {"value": value, "run": count, "gives": value, "before": optional(value), "after": value},
     *("value", "run", "gives", "after"),
 )
-READ = fields({"value": value, "how": text, "where": WHERE}, "value", "how", "where")
+READ = fields({"value": value, "how": text, "where": WHERE, "cut": flag}, "value", "how", "where")
 OP = fields(
     {
         "phase": one_of(PHASES),
@@ -481,7 +481,14 @@ OP = fields(
         "function": optional(text),
     }
     | {"saved": each(SAVED), "edges": each(EDGE), "tangents": pairs(value), "views": each(VIEW), "inside": each(METHOD)}
-    | {"module": each(text), "folded": FOLDED, "note": text, "transfers": each(TRANSFER), "lanes": each(lane)},
+    | {
+        "module": each(text),
+        "folded": FOLDED,
+        "note": text,
+        "transfers": each(TRANSFER),
+        "lanes": each(lane),
+        "cut": text,
+    },
     *("phase", "name", "inputs", "outputs"),
 )
 DOCUMENT = fields(

@@ -21,6 +21,7 @@ from minigrad.record.seeds import Seeds
 
 from .torch_calls import watching
 from .torch_contents import reads_of
+from .torch_cuts import is_noted
 from .torch_document import Builder, TorchRecord
 from .torch_inside import look_into
 from .torch_recorder import Recorder
@@ -103,12 +104,13 @@ class TorchRecording:
     def document(self, part: Callable[[dict], dict] = lambda record: record) -> TorchRecord:
         """Build the record; calls and formulas, which take most of the time, are computed only for a part of it."""
         recorder = self.recorder
-        builder = Builder(recorder.calls, self.outputs, recorder.backward)
+        builder = Builder([*filter(is_noted, recorder.calls)], self.outputs, recorder.backward)
         program: dict[str, Any] = {"file": self.file, "name": self.name}
         if classes := module_classes(recorder.module_paths, (call.modules for call in recorder.calls)):
             program["classes"] = classes
         document = TorchRecord(**vars(builder.document(program)), notes=self.notes)
-        document.reads = reads_of(recorder.reads, builder.ids, builder.numbers)
+        places = {call: i for i, call in enumerate(recorder.calls)}
+        document.reads = reads_of(recorder.reads, places, builder.numbers)
         builder.write_words(document, part)
         return document
 

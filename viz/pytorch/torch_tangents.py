@@ -71,6 +71,10 @@ class Tangents:
         self._known[id(t)] = (t, version(t), bottom(tangent), noted)
         return bottom(tangent), noted
 
+    def forget(self, t: torch.Tensor) -> None:
+        """Forget the tangent of a leaf that no longer requires grad."""
+        self._known.pop(id(bottom(t)), None)
+
     def written(self, t: torch.Tensor, tangent: torch.Tensor) -> None:
         """Store the new tangent of a written tensor, and update its base's if it is a view."""
         self.put(t, tangent)
