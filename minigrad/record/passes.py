@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -117,6 +118,8 @@ def tracks(fn: Callable, args: tuple) -> bool:
 
 def closed_over(fn: Callable) -> dict[str, Any]:
     """Return the outside variables that a function reads; a module of Python is none, and slow to ask for attributes."""
+    while isinstance(fn, partial):
+        fn = fn.func
     if not inspect.isfunction(fn):
         return {}
     found = inspect.getclosurevars(fn)
