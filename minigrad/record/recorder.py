@@ -377,12 +377,18 @@ class Record(EventLog, Layer, Observer):
         """Give a leaf that a jvp pass meets for the first time its tangent: ones, unless the seeds say otherwise."""
         new = self.level is not None and (t._tan is None or t._tan[0] is not self.level)
         if type(history(t)) is Leaf and t._layer is None and t._np_dtype in FLOATS and new:
-            if self.seeds is None:
+            if self.seeds is None or self.seeds.tangent is None:
                 seed = np.ones_like(t._a, order="C")
             elif (seed := self.seeds.direction(t, t._a.shape, t._np_dtype, name)) is None:
                 return
             self._seeded.append((t, t._tan))
             t._tan = (self.level, wrap(seed))
+
+    def number_of_leaf(self, value: int) -> int | None:
+        """Return the number of a leaf, by the id of its value in the document, among those that the jvp pass has met."""
+        new = numbered(self)[1].new
+        tensors = [self.values[old].tensor for old in new if new[old] == value]
+        return next((i for i, (t, _) in enumerate(self._seeded) if any(t is one for one in tensors)), None)
 
     def node_made(self, node: Any) -> None:
         """Log a node of a Grad layer inside this recording, whose operation may just have run below."""
