@@ -336,7 +336,7 @@ class EventLog(Transfers):
 
     def phase(self, grad: bool) -> str:
         """Return the phase of an operation that runs now."""
-        return "backward" if self._runs else "update" if self._run and not grad else "forward"
+        return "backward" if self._runs else "update" if self.runs and not grad else "forward"
 
     def group_of(self, cls: Any, phase: str, call: Any, offset: int, layers: list) -> OpEntry:
         """Return the entry that an operation belongs to.

@@ -435,7 +435,7 @@ WHERE = fields({"file": text, "line": count, "code": text, "function": text, "co
 SAVED = fields({"value": value, "bytes": count, "freed_by": optional(count)}, "value", "bytes")
 EDGE = fields(
     {"input": value, "partial": text, "upstream": optional(value), "gives": optional(value), "equations": each(text)}
-    | {"formula": text, "latex": text, "upstreams": each(optional(value)), "names": optional(named)},
+    | {"run": count, "formula": text, "latex": text, "upstreams": each(optional(value)), "names": optional(named)},
     *("input", "partial", "upstream", "gives"),
 )
 PUSH = fields({"output": value, "formula": text, "latex": text, "names": optional(named)}, "output", "formula")
@@ -457,6 +457,15 @@ FOLDED = fields(
     {"kind": text, "ops": each(count, lengths=range(1, LARGEST)), "lines": each(count, lengths=(0, 2)), "names": counts}
     | {"parameters": count, "elements": count},
     *("kind", "ops", "lines", "names", "parameters", "elements"),
+)
+BACKWARD = fields(
+    {"run": count, "roots": each(value), "seeds": each(value), "where": WHERE, "keep": flag, "create_graph": flag}
+    | {"within": count, "differentiated": flag, "shown": flag, "gradients": pairs(value)},
+    *("run", "roots", "shown", "gradients"),
+)
+ACCUMULATION = fields(
+    {"value": value, "run": count, "gives": value, "before": optional(value), "after": value},
+    *("value", "run", "gives", "after"),
 )
 READ = fields({"value": value, "how": text, "where": WHERE}, "value", "how", "where")
 OP = fields(
@@ -485,5 +494,5 @@ OP = fields(
 DOCUMENT = fields(
     {"values": each(described), "ops": each(operation), "outputs": each(value), "gradients": pairs(value), "same": same}
     | {"inputs": each(optional(value)), "times": times, "lanes": each(LANE), "timeline": each(TIMES)}
-    | {"contents": contents, "reads": each(READ)}
+    | {"contents": contents, "reads": each(READ), "backwards": each(BACKWARD), "grads": each(ACCUMULATION)}
 )

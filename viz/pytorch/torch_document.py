@@ -179,7 +179,7 @@ class Builder:
         saved: dict[int, str] = {}
         for op, call in zip(ops, self.calls):
             saved |= {} if call.cls is None else named_by_author(call.cls, op.saved)
-        self.named.write(ops, whole, saved)
+        self.named.write(ops, whole.items(), saved)
         return document
 
     def entry(self, call: Call) -> schema.Op:
