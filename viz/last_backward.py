@@ -115,12 +115,11 @@ class Roots(Backwards):
 class Step(Record):
     """A recording that begins between two backwards, so that operations from before it may be part of a graph."""
 
-    def running(self, run: BackwardRun, grads: Any, seeds: list, arrays: bool) -> Any:
+    def prepare(self, run: BackwardRun) -> None:
         """Add the operations from before the recording, as far as their nodes know them, before backward frees these."""
         if run.around is None and not self._backward:
             self.settle()
             self.add_older(run.roots)
-        return super().running(run, grads, seeds, arrays)
 
     def add_older(self, roots: Any) -> None:
         """Note the operations behind some edges that the recording has not seen."""
