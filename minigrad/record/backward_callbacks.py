@@ -32,7 +32,7 @@ class Running:
 
     def __init__(self, rec: Any, run: BackwardRun, seeds: list, frame: Frame | None):
         place = None if rec.added_backward else run.place
-        self.facts = list(run.roots), list(seeds), place, run.freed is None, frame is None
+        self.facts = list(run.roots), list(seeds), place, run.freed is None, run.create
         self.rec, self.nest = rec, rec.nest
         self.told = self.nest[:1] if rec.added_backward else self.nest  # the backward of a recording is its own
         self.log = rec.log if len(self.told) == 1 else Logs([one.log for one in self.told])

@@ -57,7 +57,8 @@ def watched(outer: Record, record: Record, name: str, method: Any, args: tuple) 
     given = told_apart(args, history=name != "forward")
     instead = {id(new): (new, old) for new, old in zip(given, args) if new is not old}
     for new, old in instead.values():
-        outer.log.append([EventLog.also_seen, old, new, KINDS.get(name, "")])
+        for rec in outer.nest:
+            rec.log.append([EventLog.also_seen, old, new, KINDS.get(name, "")])
     crossings, record.is_part = Crossings(record, inspect.unwrap(method)), True
     with record, crossings.heard():
         record.name_arguments(parameters(method), given)
