@@ -28,6 +28,9 @@ from ..layers.outputs import check_outputs, modified_problem
 from ..layers.transform import laid_out_like, recording, same_view, unwritten
 
 opened: dict[Level, None] = {}  # the open levels of all threads; no lock, which an interrupt could leave locked
+pushing: ContextVar[Level | None] = ContextVar(
+    "minigrad.dual.pushing", default=None
+)  # the level whose tangents are computed
 _known: ContextVar[tuple] = ContextVar("minigrad.dual.known", default=())  # the levels that frames here have, or hide
 
 
@@ -69,7 +72,12 @@ class Level:
         tangents = [tangent_of(a, self) for a in args]
         if any(t is not None for t in tangents):
             with use(frame.but(dual=None)):
-                results = cls.tangents(args, tangents, outs, ctx)
+                before = pushing.get()
+                try:
+                    pushing.set(self)
+                    results = cls.tangents(args, tangents, outs, ctx)
+                finally:
+                    pushing.set(before)
                 for o, t in zip(outs, results, strict=True):
                     if ctx is not None and contains_identical(o, args):  # modified in place
                         self.renew(o, t)
@@ -265,7 +273,9 @@ def publish(level: Level, on: bool) -> None:
 def saves(roots: Sequence, level: Level) -> bool:
     """Return True if a node behind these edges has saved a tensor with a tangent."""
     kept = [s for node in reachable(roots)[0] if type(node._saved) is tuple for s in node._saved if type(s) is Saved]
-    return any([carried(s.tangent, level) is not None if s.tangent else tangent_of(s.tensor, level) is not None for s in kept])
+    return any(
+        [carried(s.tangent, level) is not None if s.tangent else tangent_of(s.tensor, level) is not None for s in kept]
+    )
 
 
 def level_here(tensor: Tensor) -> Level | None:

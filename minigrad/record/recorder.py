@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.dtypes import FLOATS
-from ..autograd.dual import Both, Level, carried, carry, others, tangent_of
+from ..autograd.dual import Both, Level, carried, carry, others, pushing, tangent_of
 from ..autograd.profiler import Profiler
 from ..core.backward import to_tensor
 from ..core.engine import BackwardRun
@@ -496,8 +496,12 @@ class Record(EventLog, Layer, Observer):
         self.log.append([EventLog.module_left, module])
 
     def watching(self, cls: Any, name: str, method: Any) -> Any:
-        """Return a custom Function's method, wrapped in a separate recording if `inside` is set."""
-        if not self.inside:
+        """Return a custom Function's method, wrapped in a separate recording if `inside` is set.
+
+        A jvp for another recording's tangents does not count.
+        """
+        level = pushing.get() if name == "jvp" else None
+        if not self.inside or level is not None and not level.programs and level is not self.level:
             return method
         rec = lambda: Record(name=f"{cls.__name__}.{name}", inside=True)
         return wraps(method)(lambda *args: watched(self, rec(), name, method, args))
