@@ -48,7 +48,7 @@ class Tensor(Methods):
     _edge: Edge | None
     _ver: Version | None  # None: never modified in place
     _view: ViewOf | None
-    _tan: tuple | None  # dual level and tangent
+    _tan: tuple | None  # dual level, tangent, and the same for another level or None
     _grad: Tensor | None
     __array_priority__ = 1000
     _layer: Any = None

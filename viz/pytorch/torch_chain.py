@@ -14,6 +14,7 @@ import numpy as np
 from torch.utils._pytree import tree_map
 
 import minigrad
+from minigrad.core.frames import ON, use
 from minigrad.core.tensor import wrap
 from minigrad.errors import suppressed_warnings
 from minigrad.record.recorder import Record
@@ -31,7 +32,7 @@ class Chain:
         self.backward, self.tensors, self.runs = backward, {}, backward.shown(outputs)
         self.calls = operations_behind(calls, outputs)
         self.rec = Record()
-        with suppressed_warnings(), minigrad.random.fork_rng(), minigrad.enable_grad(), self.rec:
+        with suppressed_warnings(), minigrad.random.fork_rng(), use(ON), self.rec:
             for call in self.calls:
                 self.run(call)
             self.pull(outputs)
@@ -112,6 +113,7 @@ class Chain:
         pairs = [(t, seed) for t, seed in zip(roots, seeds) if t.requires_grad]
         if pairs and leaves:
             ends, starts = zip(*pairs)
+            self.rec.added_backward = True
             minigrad.autograd.grad(ends, leaves, starts, allow_unused=True)
 
 

@@ -398,10 +398,10 @@ class Recorder:
             )
         return values
 
-    def run_backward(self, outs: list[torch.Tensor], keep: bool, name: str = "") -> None:
+    def run_backward(self, outs: list[torch.Tensor], keep: bool, names: Callable[[], list[list[str]]]) -> None:
         """Run backward from all results that require grad, seeded with ones, unless the program ran it itself.
 
-        `name` is that of the only result.  `keep` the saved tensors if the program may go on with its graph.
+        `names` returns those of each result.  `keep` the saved tensors if the program may go on with its graph.
         """
         roots = [o for o in outs if o.requires_grad]
         leaves = [*{id(t): t for t in self.tensors.values() if t.requires_grad}.values()]
@@ -410,7 +410,7 @@ class Recorder:
         if any(self.backward.gradient(self.ref(o)) is not None for o in outs):
             return refuse_gradient(self.seeds)
         try:
-            seeds = self.gradients(roots, name)
+            seeds = self.gradients(roots, outs, names)
             self.adding = True
             found = torch.autograd.grad(roots, leaves, seeds, retain_graph=keep, allow_unused=True)
         except RuntimeError as e:
@@ -423,13 +423,13 @@ class Recorder:
         self.added_backward = True
         self.backward.returned(leaves, found)
 
-    def gradients(self, roots: list[torch.Tensor], name: str) -> list[torch.Tensor]:
-        """Return the gradients with which backward begins at the results."""
+    def gradients(self, roots: list[torch.Tensor], outs: list[torch.Tensor], names: Callable) -> list[torch.Tensor]:
+        """Return the gradients with which backward begins at those results that require grad."""
         if self.seeds is None or self.seeds.grad is None:
             return [torch.ones_like(o) for o in roots]
-        names = [[*filter(None, (self.ref(o).name, name if len(roots) == 1 else ""))] for o in roots]
         dtypes = [o.detach().cpu().numpy().dtype for o in roots]
-        arrays = self.seeds.gradients([tuple(o.shape) for o in roots], dtypes, names)
+        found = [some for o, some in zip(outs, names()) if o.requires_grad]
+        arrays = self.seeds.gradients([tuple(o.shape) for o in roots], dtypes, found)
         return [o.new_tensor(a) for o, a in zip(roots, arrays)]
 
 
