@@ -37,7 +37,7 @@ def formula_lines(
 
 def assigned(name: str, amount: str, style: str, view: View) -> list[Line]:
     """Return `name = amount` in lines; an unknown part is left out."""
-    joint = " " if amount.startswith(("min ", "all ", "(")) else " = "
+    joint = " " if amount.startswith(("min ", "all ", "(", "nan ", "inf ", "-inf ")) else " = "
     whole = f"{name}{joint}{amount}" if name and amount else name or amount
     return [Line([(line, style)]) for line in text.wrap(whole, view.columns, view.lines)] if whole else []
 

@@ -7,6 +7,7 @@ large as its largest pass needs, so the pictures of the passes can be laid over 
 
 from __future__ import annotations
 
+import cmath
 import math
 from collections.abc import Sequence
 
@@ -352,15 +353,27 @@ def _is_sum(gradient: dict | None, terms: list[dict | None]) -> bool:
     >>> value = lambda *numbers: {"dtype": "float32", "summary": {"values": list(numbers)}}
     >>> _is_sum(value(3.0, 4.0), [value(1.0, 2.0), value(2.0, 2.0)]), _is_sum(value(1.0), [value(3.0)])
     (True, False)
+    >>> _is_sum(value("nan", "inf"), [value("inf", "inf"), value("-inf", 1.0)]), _is_sum(value(0.0), [value("nan")])
+    (True, False)
     """
     known = [((value or {}).get("summary") or {}).get("values") for value in (gradient, *terms)]
     if gradient is None or None in known:
         return True
     numbers = [[complex(one) for one in text.flat(values)] for values in known]
-    small = text.rounding(gradient["dtype"]) * max((abs(one) for each in numbers for one in each), default=0.0)
-    if len({len(each) for each in numbers}) > 1 or not math.isfinite(small):
+    sizes = [size for each in numbers for one in each if math.isfinite(size := abs(one))]
+    small = text.rounding(gradient["dtype"]) * max(sizes, default=0.0)
+    if len({len(each) for each in numbers}) > 1:
         return True
-    return all(abs(whole - sum(parts)) <= small for whole, *parts in zip(*numbers))
+    return all(_adds_up(whole, parts, small, gradient["dtype"]) for whole, *parts in zip(*numbers))
+
+
+def _adds_up(whole: complex, parts: list[complex], small: float, dtype: str) -> bool:
+    """Return True if parts add up to `whole`, up to `small`: NaN is NaN, and a sum beyond the dtype's range is not finite."""
+    total = sum(parts)
+    if cmath.isfinite(whole):
+        return abs(whole - total) <= small
+    overflows = sum(map(abs, parts)) > text.largest(dtype)
+    return whole == total or cmath.isnan(whole) and cmath.isnan(total) or overflows and not cmath.isnan(total)
 
 
 def _sum(terms: list[dict | None]) -> str:

@@ -18,6 +18,7 @@ from ..formulas.named_parts import in_parts
 from ..places import Place
 from ..record.labels import ShownNames
 from . import inside_methods
+from ..record.schema import statistics
 from .steps import Part, Step, Sum
 
 if TYPE_CHECKING:
@@ -248,13 +249,12 @@ def amount(value: dict) -> str:
     shape, summary = tuple(value["shape"]), value["summary"]
     if math.prod(shape) <= SMALL and "values" in summary:
         return array(np.ravel(summary["values"]), shape)
-    numbers = (
-        np.ravel(summary["values"]).astype(float) if "values" in summary else [summary.get("min"), summary.get("max")]
-    )
-    if numbers[0] is None:
-        return f"shape {shape}, nothing finite"
-    low, high = min(numbers), max(numbers)
-    return f"shape {shape}, all {number(low)}" if low == high else f"shape {shape}, {number(low)} to {number(high)}"
+    if "values" in summary:
+        summary = statistics(np.ravel(summary["values"]).astype(float))
+    low, high, negative = summary.get("min"), summary.get("max"), summary.get("-inf") or 0
+    odd = {"nan": summary.get("nan") or 0, "inf": (summary.get("inf") or 0) - negative, "-inf": negative}
+    parts = [] if low is None else [f"all {number(low)}" if low == high else f"{number(low)} to {number(high)}"]
+    return ", ".join([f"shape {shape}", *parts, *(f"{many} {word}" for word, many in odd.items() if many)])
 
 
 def with_definitions(formula: str, where: list[str]) -> str:

@@ -22,7 +22,7 @@ from .rooms import lines, rooms
 from .sources import sources
 
 INFINITY = float("inf")
-STATISTICS = ("min", "max", "mean", "std", "nan", "inf")
+STATISTICS = ("min", "max", "mean", "std", "nan", "inf", "-inf")
 READ = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?![\w(])(?!=[^=])")  # a name in a formula that is not a function or keyword
 
 

@@ -159,16 +159,17 @@ function contents(value, i) {
   }
   const found = statistics(value);
   if (!found) return el("p", { class: "note" }, "not in the record");
-  const names = ["min", "max", "mean", "std", "nan", "inf"];
+  const names = ["min", "max", "mean", "std", "nan", "inf", "\u2212inf"];
+  const amounts = [...found.slice(0, 5), found[5] - (found[6] ?? 0), found[6] ?? 0];
   const list = el(
     "dl",
     { class: "statistics" },
     names.map((name, i) =>
       el(
         "div",
-        { class: i > 3 && found[i] ? "odd" : "" },
+        { class: i > 3 && amounts[i] ? "odd" : "" },
         el("dt", {}, name),
-        el("dd", {}, found[i] === null ? "–" : number(found[i])),
+        el("dd", {}, amounts[i] === null ? "–" : number(amounts[i])),
       ),
     ),
   );
