@@ -17,8 +17,8 @@ from ..formulas.expression import coefficient
 from ..formulas.named_parts import in_parts
 from ..places import Place
 from ..record.labels import ShownNames
-from . import inside_methods
 from ..record.schema import statistics
+from . import inside_methods
 from .steps import Part, Step, Sum
 
 if TYPE_CHECKING:

@@ -47,6 +47,7 @@ class Inside:
     inputs: list[int | None] = field(
         default_factory=list
     )  # its arguments without ctx, None for those that are no tensors
+    same: dict[int, int] = field(default_factory=dict)  # its values that are values outside as well
 
 
 def watched(outer: Record, record: Record, name: str, method: Any, args: tuple) -> Any:
@@ -67,6 +68,7 @@ def watched(outer: Record, record: Record, name: str, method: Any, args: tuple) 
             result = with_originals(args[0], result, instead)
         record.settle()  # else results would be known before the operations that made them
         record.outputs = [record.ref(o, "computed") for o in tensors_in(result)]
+    ran.same = outer.keep_values_of(record)
     return result
 
 
