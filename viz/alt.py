@@ -33,6 +33,12 @@ def alt(graph: Graph, passes: Sequence[str]) -> str:
         parts += _values(graph, "gradients", leaves, graph.gradient)
     if "grads" in show and "jvp" in passes:
         parts += _values(graph, "tangents", results, graph.tangent)
+    for name in passes:
+        parts += [
+            f"{words.replace(' here', f' at {_operation(node.record) if node.is_op else graph.name(node.outputs[0])}', 1)}"
+            for node in graph.nodes
+            if (words := graph.first_special(name, node))
+        ]
     return "; ".join(parts) + "."
 
 

@@ -41,7 +41,9 @@ def card(graph: Graph, node: Node, passes: Sequence[str], together: bool = False
     if together:
         extra = {"together": [block for section in extra.values() for block in section]}
     body = [_value(graph, value, with_name=node.is_op) for value in node.outputs]
-    body = [block for block in (*body, *parameters(graph, node)) if block.lines]
+    body = [
+        block for block in (*body, *special(graph, node, "forward", "value"), *parameters(graph, node)) if block.lines
+    ]
     if not node.is_op:
         return Card(node, [_leaf_head(graph, node)], body, extra, way=way)
     labels = [flow_label(graph, edge) if "backward" in passes else [] for edge in node.inputs]
@@ -63,6 +65,7 @@ def _transfer(graph: Graph, node: Node, passes: Sequence[str], together: bool) -
         name: sorted(section, key=lambda block: block.role != "waited") for name, section in extra.items() if section
     }
     body = [block for value in node.outputs if (block := _value(graph, value, with_name=True)).lines]
+    body += special(graph, node, "forward", "value")
     for block in (*body, *(one for section in extra.values() for one in section)):
         block.lane = graph.lane(block.value) if block.value is not None else block.lane
     labels = [flow_label(graph, edge) if "backward" in passes else [] for edge in node.inputs]
@@ -339,12 +342,19 @@ def _gradients(graph: Graph, node: Node) -> list[Block]:
         blocks.append(
             Block("gradient", lines, gradient["id"] if gradient else None, heat=heat_of(graph, gradient, "grads"))
         )
+    blocks += special(graph, node, "backward", "gradient")
     blocks += bars(graph, node)
     blocks += gradients_of_parameters(graph, node) if "grads" in graph.view.show else []
     freed = "saved" in graph.view.show and not graph.view.brief and sum(graph.saved(node.record, freed=True).values())
     if blocks and freed:
         blocks[-1].lines.append(Line([(f"frees {text.size(freed)}", "saved")]))
     return blocks
+
+
+def special(graph: Graph, node: Node, name: str, role: str) -> list[Block]:
+    """Return the badge of the first NaN of a pass, with the numbers that made it."""
+    words = graph.first_special(name, node)
+    return [Block(role, [Line([(line, "badge")]) for line in text.wrap(words, graph.view.columns, 3)])] if words else []
 
 
 def _is_sum(gradient: dict | None, terms: list[dict | None]) -> bool:
@@ -398,6 +408,7 @@ def _tangents(graph: Graph, node: Node) -> list[Block]:
         if not graph.view.brief and (push := push_of(node, value)):
             lines += formula_lines(graph, pushed(node, push), "rule", push.get("latex"), columns, "= ", push)
         blocks.append(Block("tangent", lines, tangent["id"], heat=heat_of(graph, tangent, "grads")))
+    blocks += special(graph, node, "jvp", "tangent")
     return blocks + (tangents_of_parameters(graph, node) if "grads" in graph.view.show else [])
 
 
