@@ -143,17 +143,22 @@ class Graph:
 
     def first_special(self, name: str, node: Node) -> str:
         """Return the words on a pass's first NaN or infinity, if it is made at a node: "first NaN here: 0 / 0"."""
+        found = self.specials()
+        if not found or node.kind == "copy":
+            return ""
+        if not node.is_op:
+            return found.get((name, "value", node.outputs[0]), "")
+        op = node.record
+        ids = op["folded"]["ops"] if "folded" in op else [op["id"], *op.get("hides", ())]
+        return "; ".join(found[name, "op", i] for i in ids if (name, "op", i) in found)
+
+    def specials(self) -> dict[tuple[str, str, int], str]:
+        """Return where each pass has its first NaN and infinity."""
         if self.special is None:
             from minigrad.record.first_special import first_special  # as in _read
 
             self.special = first_special(self.record)
-        if not self.special:
-            return ""
-        if not node.is_op:
-            return self.special.get((name, "value", node.outputs[0]), "") if node.kind != "copy" else ""
-        op = node.record
-        ids = op["folded"]["ops"] if "folded" in op else [op["id"], *op.get("hides", ())]
-        return "; ".join(self.special[name, "op", i] for i in ids if (name, "op", i) in self.special)
+        return self.special
 
     @property
     def operations(self) -> int:

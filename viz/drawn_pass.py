@@ -7,12 +7,11 @@ the same methods, from its own layout.
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
 from functools import cached_property
 
 from . import text
-from .card_parts import SIDE, Block, Card, Line, Run, label_size, sections
+from .card_parts import SIDE, Block, Card, Line, label_size, sections
 from .cards import flow_formula
 from .colouring import tints
 from .drawn_graph import Edge, Graph
@@ -41,8 +40,6 @@ SHAPES = {
 PASS_BANDS = {"-backward": "gradient", "-jvp": "tangent"}  # in a story, the head of a card has the colour of its pass
 PASS_EDGES = {"gradient": "-backward", "tangent": "-jvp"}
 PILLS = ("port", "saved")  # small cards in frames, with their text in the middle
-SPECIAL = re.compile(r"(?<![\w.-])(-?(?:inf|nan))(?![\w.])")
-NUMBERS = {"value": "special", "gradient": "special", "tangent": "special", "gives": "special-small"}  # by style
 
 
 @dataclass
@@ -293,26 +290,12 @@ def _record_ids(card: Card) -> dict[str, int | str]:
 def _texts(line: Line, start: float, end: float, top: float) -> list[Text]:
     """Place the texts of a line: runs from the left in turn, and one that ends at the right."""
     base, texts = top + 0.75 * line.height, []
-    for run, style in line.left if line.latex else coloured(line.left):
+    for run, style in line.left:
         texts.append(Text(start, base, run, style, "start", line.latex, (end - start, line.height)))
         start += texts[-1].width
     if line.right:
         texts.append(Text(end, base, line.right[0], line.right[1], "end"))
     return [one for one in texts if one.text]
-
-
-def coloured(runs: list[Run]) -> list[Run]:
-    """Return runs with NaN and infinities among their numbers in a style apart.
-
-    >>> coloured([("[1, nan]", "value"), ("nan2.py", "code")])
-    [('[1, ', 'value'), ('nan', 'special'), (']', 'value'), ('nan2.py', 'code')]
-    """
-    parts = [(part, style) for run, style in runs for part in (SPECIAL.split(run) if style in NUMBERS else [run])]
-    return [
-        (part, NUMBERS[style] if style in NUMBERS and SPECIAL.fullmatch(part) else style)
-        for part, style in parts
-        if part
-    ]
 
 
 def text_background(text: Text) -> tuple[float, float, float, float]:

@@ -261,5 +261,5 @@ def of_many(args: list, name: str) -> str:
 
 
 def text(x: float) -> str:
-    """Return a number with four significant digits; zero keeps its sign."""
+    """Return a number with four significant digits; zero keeps its sign, as 1 / -0 is -inf."""
     return f"{x:.4g}"

@@ -279,6 +279,7 @@ const PAGE = {
   files: list(fields({ name: text, lines: map(anyNumeral, text) }, "name", "lines"), 100),
   classes: map(text, map(text, text)),
   color: text,
+  special: list(tuple(oneOf(PASSES), oneOf(["op", "value"]), count, text), 20),
   depth: optional(whole(100)),
   lanes: list(text, 64),
   titles: list(text, 64),

@@ -7,6 +7,7 @@ const data = JSON.parse($("record").textContent);
 const { values, ops, files } = data;
 const passes = data.passes;
 const outputs = new Set(data.outputs);
+const firstSpecial = new Map((data.special ?? []).map(([pass, kind, i, words]) => [`${pass}:${kind}:${i}`, words]));
 const gradientOf = new Map(data.gradients);
 const tangentOf = new Map(data.tangents);
 
@@ -65,6 +66,19 @@ function number(x, digits = 4) {
   const [mantissa, exponent] = x.toExponential(digits - 1).split("e").map(Number);
   const short = exponent < -4 || exponent >= digits ? `${mantissa}e${exponent}` : String(Number(x.toPrecision(digits)));
   return minus(short);
+}
+
+const SPECIAL = /(?<![\w.\u2212])(\u2212?(?:inf|nan))(?![\w.])/;
+
+/** Return a text in parts: NaN and infinities are elements, made by `make`. */
+const marked = (text, make = (word) => el("span", { class: "special" }, word)) =>
+  text.split(SPECIAL).map((part, i) => (i % 2 ? make(part) : part));
+
+/** Return the same for a drawing. */
+const markedShapes = (text) => marked(text, (word) => shape("tspan", { class: "special" }, word));
+
+function setNumbers(element, text) {
+  if (element.textContent !== text) element.replaceChildren(...markedShapes(text));
 }
 
 const nested = (x) => (Array.isArray(x) ? `[${x.map(nested).join(", ")}]` : number(x));
