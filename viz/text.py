@@ -126,7 +126,7 @@ def extent(value: dict | None) -> str:
     if summary.get("min") is None:
         return " ".join(odd)
     if summary["min"] == summary["max"]:
-        return " ".join([f"all {number(summary['min'], 3)}", *odd])
+        return " ".join(["all " * (not odd) + number(summary["min"], 3), *odd])
     return " ".join([f"{number(summary['min'], 3)} … {number(summary['max'], 3)}", *odd])
 
 

@@ -253,8 +253,10 @@ def amount(value: dict) -> str:
         summary = statistics(np.ravel(summary["values"]).astype(float))
     low, high, negative = summary.get("min"), summary.get("max"), summary.get("-inf") or 0
     odd = {"nan": summary.get("nan") or 0, "inf": (summary.get("inf") or 0) - negative, "-inf": negative}
-    parts = [] if low is None else [f"all {number(low)}" if low == high else f"{number(low)} to {number(high)}"]
-    return ", ".join([f"shape {shape}", *parts, *(f"{many} {word}" for word, many in odd.items() if many)])
+    special = [f"{many} {word}" for word, many in odd.items() if many]
+    equal = "all " * (not special) + number(low) if low is not None and low == high else ""
+    parts = [] if low is None else [equal or f"{number(low)} to {number(high)}"]
+    return ", ".join([f"shape {shape}", *parts, *special])
 
 
 def with_definitions(formula: str, where: list[str]) -> str:

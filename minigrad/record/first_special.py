@@ -24,7 +24,7 @@ WORDS = {"nan": "NaN", "inf": "inf"}
 SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**", ast.MatMult: "@"}
 COMPUTE = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.true_divide, "**": np.power, "@": np.matmul}
 ARRANGING = {"reshape": np.reshape, "expand": np.broadcast_to, "unsqueeze": np.expand_dims, "transpose": np.swapaxes}
-ADDING = {"sum": np.sum, "mean": np.mean}
+ADDING = {"sum": np.sum, "mean": lambda x, **how: (s := np.sum(x, **how)) / np.float64(x.size / max(1, s.size))}
 MOST = 2**16  # elements of a part of an expression
 
 

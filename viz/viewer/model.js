@@ -134,7 +134,7 @@ function gist(value, most = 6) {
   const found = statistics(value);
   const odd = found ? special(found) : "";
   if (!found || found[0] === null) return odd || sizes(value.shape);
-  const range = found[0] === found[1] ? `all ${number(found[0])}` : `${number(found[0], 3)} … ${number(found[1], 3)}`;
+  const range = found[0] === found[1] ? `${odd ? "" : "all "}${number(found[0])}` : `${number(found[0], 3)} … ${number(found[1], 3)}`;
   return odd ? `${range} ${odd}` : range;
 }
 
