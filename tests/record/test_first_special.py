@@ -67,7 +67,10 @@ def test_backward_and_jvp_have_their_own_first_nan():
 
 def test_a_sum_of_contributions_can_be_the_first_nan():
     words = found(lambda x: (x.sqrt() - x.sqrt()).sum(), 0.0, passes=("forward", "backward"))
-    assert words["backward", "x"] == "first NaN here: inf + (-inf)" or words["backward", "x"] == "first NaN here: -inf + inf"
+    assert (
+        words["backward", "x"] == "first NaN here: inf + (-inf)"
+        or words["backward", "x"] == "first NaN here: -inf + inf"
+    )
 
 
 def test_large_tensors_have_the_numbers_too_if_the_record_knows_them():
@@ -79,7 +82,9 @@ def test_large_tensors_have_the_numbers_too_if_the_record_knows_them():
     assert list(first_special(large).values()) == ["first NaN here"]
 
 
-@pytest.mark.parametrize("call", ["(" * 500, "x.__class__", "open('x')", "x.reshape(-7, 9)", "x.expand(10 ** 9)", "x +", "\x00"])
+@pytest.mark.parametrize(
+    "call", ["(" * 500, "x.__class__", "open('x')", "x.reshape(-7, 9)", "x.expand(10 ** 9)", "x +", "\x00"]
+)
 def test_no_expression_of_a_record_from_elsewhere_breaks_it_or_runs(call):
     with suppressed_warnings():
         record = minigrad.record(lambda x: x / x, minigrad.tensor([0.0]), passes=("forward",)).to_dict()
