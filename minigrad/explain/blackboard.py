@@ -43,7 +43,7 @@ def head(e: Explanation) -> Iterator[str]:
     found = array(e.numbers, e.shape) if e.whole else number(e.numbers[0])
     steps = sum(isinstance(step, Step) for step in e.steps)
     yield f"{e.label or e.derivative(e.of)}{element} = {found}: {plural(e.count, 'path')}, {plural(steps, 'step')}"
-    for note in e.notes:
+    for note in [*e.notes, *e.special]:
         yield f"  ({note})"
 
 

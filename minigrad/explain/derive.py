@@ -77,7 +77,6 @@ class Derivation:
         ends = list(self.seeds) if self.kind == "gradient" else [self.value]
         renumbering = Renumbering(number, record, self.kind)
         part = renumbering.part_of_record(self.order, ends)
-        self.notes += special_notes(record, part, self.kind)
         return Explanation(
             self.kind,
             number(self.value),
@@ -92,6 +91,7 @@ class Derivation:
             self.notes,
             ShownNames(record["values"]).names,
             part,
+            list(special_notes(record, part, self.kind)),
         )
 
     def chosen(self, index: Any) -> list[tuple]:
