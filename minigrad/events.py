@@ -108,6 +108,9 @@ class Observer:
     def replaces(self) -> None:
         """Observe that a tensor is about to get another array."""
 
+    def writes(self, x: Tensor) -> None:
+        """Observe that memory is about to be written in place; quick writes do not tell, so they wait while it is heard."""
+
     def lent(self, memory: Any, how: str) -> Any:
         """Observe that the user gets a tensor's memory, or lends an array; answer with the counter of the tensor on it."""
 

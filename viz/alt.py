@@ -33,6 +33,11 @@ def alt(graph: Graph, passes: Sequence[str]) -> str:
         parts += _values(graph, "gradients", leaves, graph.gradient)
     if "grads" in show and "jvp" in passes:
         parts += _values(graph, "tangents", results, graph.tangent)
+    for name in passes:
+        for node in graph.nodes:
+            what = _operation(node.record) if node.is_op else graph.name(node.outputs[0])
+            place = f" at {what}" + f" in {name}" * (name != "forward")
+            parts += [words.replace(" here", place)] if (words := graph.first_special(name, node)) else []
     return "; ".join(parts) + "."
 
 

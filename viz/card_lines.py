@@ -37,7 +37,8 @@ def formula_lines(
 
 def assigned(name: str, amount: str, style: str, view: View, sign: str = "=") -> list[Line]:
     """Return `name = amount` in lines; an unknown part is left out."""
-    joint = " " if amount.startswith(("min ", "all ", "(")) and sign == "=" else f" {sign} "
+    alone = amount.startswith(("min ", "all ", "(", "nan ", "inf ", "-inf ")) and sign == "="
+    joint = " " if alone else f" {sign} "
     whole = f"{name}{joint}{amount}" if name and amount else name or amount
     return [Line([(line, style)]) for line in text.wrap(whole, view.columns, view.lines)] if whole else []
 

@@ -7,6 +7,7 @@ large as its largest pass needs, so the pictures of the passes can be laid over 
 
 from __future__ import annotations
 
+import cmath
 import math
 from collections.abc import Sequence
 
@@ -42,7 +43,8 @@ def card(graph: Graph, node: Node, passes: Sequence[str], together: bool = False
         extra = {"together": [block for section in extra.values() for block in section]}
     own = node.is_op and not (is_detached(node.record) and called(graph, node)[2] == graph.name(node.outputs[0]))
     body = [_value(graph, value, with_name=own) for value in node.outputs]
-    body = [block for block in (*body, *parameters(graph, node)) if block.lines]
+    body += [*special(graph, node, "forward", "value"), *parameters(graph, node)]
+    body = [block for block in body if block.lines]
     if not node.is_op:
         return Card(node, [_leaf_head(graph, node)], body, extra, way=way)
     labels = [flow_label(graph, edge) if "backward" in passes else [] for edge in node.inputs]
@@ -64,6 +66,7 @@ def _transfer(graph: Graph, node: Node, passes: Sequence[str], together: bool) -
         name: sorted(section, key=lambda block: block.role != "waited") for name, section in extra.items() if section
     }
     body = [block for value in node.outputs if (block := _value(graph, value, with_name=True)).lines]
+    body += special(graph, node, "forward", "value")
     for block in (*body, *(one for section in extra.values() for one in section)):
         block.lane = graph.lane(block.value) if block.value is not None else block.lane
     labels = [flow_label(graph, edge) if "backward" in passes else [] for edge in node.inputs]
@@ -371,6 +374,7 @@ def _gradients(graph: Graph, node: Node) -> list[Block]:
         blocks.append(
             Block("gradient", lines, gradient["id"] if gradient else None, heat=heat_of(graph, gradient, "grads"))
         )
+    blocks += special(graph, node, "backward", "gradient")
     blocks += bars(graph, node)
     blocks += gradients_of_parameters(graph, node) if "grads" in graph.view.show else []
     freed = "saved" in graph.view.show and not graph.view.brief and sum(graph.saved(node.record, freed=True).values())
@@ -379,21 +383,39 @@ def _gradients(graph: Graph, node: Node) -> list[Block]:
     return blocks
 
 
+def special(graph: Graph, node: Node, name: str, role: str) -> list[Block]:
+    """Return the badge of the first NaN of a pass, with the numbers that made it."""
+    words = graph.first_special(name, node)
+    return [Block(role, [Line([(line, "badge")]) for line in text.wrap(words, graph.view.columns, 3)])] if words else []
+
+
 def _is_sum(gradient: dict | None, terms: list[dict | None]) -> bool:
     """Return False if a gradient is not the sum of its contributions, all known in full: a hook has replaced it.
 
     >>> value = lambda *numbers: {"dtype": "float32", "summary": {"values": list(numbers)}}
     >>> _is_sum(value(3.0, 4.0), [value(1.0, 2.0), value(2.0, 2.0)]), _is_sum(value(1.0), [value(3.0)])
     (True, False)
+    >>> _is_sum(value("nan", "inf"), [value("inf", "inf"), value("-inf", 1.0)]), _is_sum(value(0.0), [value("nan")])
+    (True, False)
     """
     known = [((value or {}).get("summary") or {}).get("values") for value in (gradient, *terms)]
     if gradient is None or None in known:
         return True
     numbers = [[complex(one) for one in text.flat(values)] for values in known]
-    small = text.rounding(gradient["dtype"]) * max((abs(one) for each in numbers for one in each), default=0.0)
-    if len({len(each) for each in numbers}) > 1 or not math.isfinite(small):
+    sizes = [size for each in numbers for one in each if math.isfinite(size := abs(one))]
+    small = text.rounding(gradient["dtype"]) * max(sizes, default=0.0)
+    if len({len(each) for each in numbers}) > 1:
         return True
-    return all(abs(whole - sum(parts)) <= small for whole, *parts in zip(*numbers))
+    return all(_adds_up(whole, parts, small, gradient["dtype"]) for whole, *parts in zip(*numbers))
+
+
+def _adds_up(whole: complex, parts: list[complex], small: float, dtype: str) -> bool:
+    """Return True if parts add up to `whole`, up to `small`: NaN is NaN, and a sum beyond the dtype's range is not finite."""
+    total = sum(parts)
+    if cmath.isfinite(whole):
+        return abs(whole - total) <= small
+    overflows = sum(map(abs, parts)) > text.largest(dtype)
+    return whole == total or cmath.isnan(whole) and cmath.isnan(total) or overflows and not cmath.isnan(total)
 
 
 def _sum(terms: list[dict | None]) -> str:
@@ -418,6 +440,7 @@ def _tangents(graph: Graph, node: Node) -> list[Block]:
         if not graph.view.brief and (push := push_of(node, value)):
             lines += formula_lines(graph, pushed(node, push), "rule", push.get("latex"), columns, "= ", push)
         blocks.append(Block("tangent", lines, tangent["id"], heat=heat_of(graph, tangent, "grads")))
+    blocks += special(graph, node, "jvp", "tangent")
     return blocks + (tangents_of_parameters(graph, node) if "grads" in graph.view.show else [])
 
 

@@ -117,6 +117,7 @@ class Graph:
             for op in record["ops"]
             if op["phase"] in ("forward", "update") or op["phase"] == "backward" and op.get("edges")
         ]
+        self.special: dict | None = None if whole is None or whole.special is None else whole.special
         if whole is None:
             self._read()
         else:
@@ -142,6 +143,25 @@ class Graph:
         for use in (*self.edges, *(held for node in self.nodes for held in node.held)):
             if use.flow:
                 self.back[use.value].extend(use.flow.get("parts", [use.flow]))
+
+    def first_special(self, name: str, node: Node) -> str:
+        """Return the words on a pass's first NaN or infinity, if it is made at a node: "first NaN here: 0 / 0"."""
+        found = self.specials()
+        if not found or node.kind == "copy":
+            return ""
+        if not node.is_op:
+            return found.get((name, "value", node.outputs[0]), "")
+        op = node.record
+        ids = op["folded"]["ops"] if "folded" in op else [op["id"], *op.get("hides", ())]
+        return "; ".join(found[name, "op", i] for i in ids if (name, "op", i) in found)
+
+    def specials(self) -> dict[tuple[str, str, int], str]:
+        """Return where each pass has its first NaN and infinity."""
+        if self.special is None:
+            from minigrad.record.first_special import first_special  # as in _read
+
+            self.special = first_special(self.record)
+        return self.special
 
     @property
     def operations(self) -> int:

@@ -109,7 +109,8 @@ class Pen:
             elif isinstance(item, Path):
                 self._path(item, x, y, scale, self.theme.looks[item.look])
             elif scale * TEXTS[item.style].size >= self.smallest:
-                self._text(item, x, y, scale)
+                for part in item.parts():
+                    self._text(part, x, y, scale)
 
     def _path(self, path: Path, x: float, y: float, scale: float, look: Look) -> None:
         if not look.seen:

@@ -263,7 +263,7 @@ class Builder:
             return gradients[i] if alone else self.value("gradient", None, like=i)
         with np.errstate(all="ignore"):
             product = self.contents[gradients[out]] * numbers(local, "a local derivative")
-        if alone and np.array_equal(product, self.contents[gradients[i]]):
+        if alone and np.array_equal(product, self.contents[gradients[i]], equal_nan=True):
             return gradients[i]
         return self.value("gradient", product if list(product.shape) == self.values[i].shape else None, like=i)
 

@@ -105,6 +105,8 @@ class Heat:
                 for j, cell in enumerate(row):
                     if is_beyond(cell):
                         yield "heat-beyond", "", start + (j + 0.3) * side, (i + 0.3) * side, 0.4 * side, 0.4 * side
+                    if cell == -math.inf:
+                        yield "heat-beyond", "", start + (j + 0.2) * side, (i + 0.4) * side, 0.6 * side, 0.2 * side
             start += len(panel[0]) * side + APART
 
     def _bars(self) -> Iterator[tuple]:
@@ -118,6 +120,8 @@ class Heat:
         for j, cell in enumerate(row):
             if not math.isfinite(cell):
                 yield level(cell), "", j * wide, 0.0, wide - 0.5, tall
+                if cell == -math.inf:
+                    yield "heat-beyond", "", (j + 0.2) * wide, 0.45 * tall, 0.6 * wide - 0.5, 0.1 * tall
             elif cell:
                 top = (high - max(cell, 0.0)) * unit
                 yield level(math.copysign(0.8, cell)), "", j * wide, top, wide - 0.5, abs(cell) * unit

@@ -87,10 +87,13 @@ def _heat(heats: list[Heat]) -> list[Entry]:
             (_bars() if "bars" in apart else _shades(), f"{' and '.join(apart)}: up to the largest of each value")
         )
     cells += [cell for heat in heats if not heat.scale for panel in heat.panels for row in panel for cell in row]
-    for look, words, is_odd in (("heat-nan", "NaN", math.isnan), ("heat-inf", "infinite", math.isinf)):
-        if any(map(is_odd, cells)):
-            entries.append((_swatch(look), words))
-    return entries
+    minus = Path(outline(SIGN / 2 - 4, 7, 8, 2, [0] * 4, "cut"), "heat-beyond")
+    signs = {
+        "NaN": (math.isnan, _swatch("heat-nan")),
+        "infinite": (math.isinf, _swatch("heat-inf")),
+        "minus infinity": ((-math.inf).__eq__, [*_swatch("heat-inf"), minus]),
+    }
+    return entries + [(sign, words) for words, (is_odd, sign) in signs.items() if any(map(is_odd, cells))]
 
 
 def _shades() -> list:

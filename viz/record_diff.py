@@ -128,8 +128,9 @@ def _text(value: dict | None) -> str:
 def same(a, b, tolerance: float = 1e-6) -> bool:
     """Return True if two summaries, or parts of them, are equal within the tolerance."""
     if isinstance(a, dict) and isinstance(b, dict):
-        keys = a.keys() - {"grid"}  # rounded: a record without it, or a small difference, is no change
-        return keys == b.keys() - {"grid"} and all(same(a[key], b[key], tolerance) for key in keys)
+        seldom = {"grid", "-inf"}  # older records lack them
+        shared = a.keys() & b.keys() - {"grid"}  # rounded: a small difference is no change
+        return a.keys() - seldom == b.keys() - seldom and all(same(a[key], b[key], tolerance) for key in shared)
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         return len(a) == len(b) and all(same(x, y, tolerance) for x, y in zip(a, b))
     if isinstance(a, (int, float)) and isinstance(b, (int, float)):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .style import measure
 
+SPECIAL = re.compile(r"(?<![\w.-])(-?(?:inf|nan))(?![\w.])")
+NUMBERS = {"value": "special", "gradient": "special", "tangent": "special", "gives": "special-small"}  # by style
 ROUND = 0.5523  # length of the Bézier handles of a quarter circle, relative to its radius
 
 
@@ -41,6 +44,20 @@ class Text:
     def width(self) -> float:
         """The width of the text."""
         return measure(self.text, self.style)
+
+    def parts(self) -> list[Text]:
+        """Return the text in parts: NaN and infinities among its numbers are in a style apart.
+
+        >>> [(part.text, part.style) for part in Text(0, 0, "[1, nan]", "value").parts()]
+        [('[1, ', 'value'), ('nan', 'special'), (']', 'value')]
+        """
+        if self.style not in NUMBERS or self.latex or self.anchor != "start" or not SPECIAL.search(self.text):
+            return [self]
+        parts, x = [], self.x
+        for i, words in enumerate(SPECIAL.split(self.text)):
+            part = Text(x, self.y, words, NUMBERS[self.style] if i % 2 else self.style)
+            parts, x = [*parts, *[part] * bool(words)], x + part.width
+        return parts
 
 
 @dataclass

@@ -97,6 +97,8 @@ def _backward(graph: Graph, node: Node, cards: dict[str, Card], arrived: Counter
         blocks = cards[node.key].passes.get("backward", ())
         said = [block.lines[0].text for block in blocks if block.role == "gradient" and block.lines]
         yield from (f"arrives  {line}" for line in said[: len(node.outputs)])
+    if words := graph.first_special("backward", node):
+        yield words
     for edge in flows:
         arrived[edge.value] += 1
         name, parts = text.shorten(graph.name(edge.value), 16), len(graph.back[edge.value])

@@ -60,6 +60,9 @@ TEXTS = {
     "tangent": TextStyle("mono", 11.5, "#55209c", True),
     "rule": TextStyle("mono", 10.5, "#55209c"),
     "sum": TextStyle("sans", 10.5, "#8f1d1d"),
+    "badge": TextStyle("sans", 10.5, "#b5008a", True),
+    "special": TextStyle("mono", 11.5, "#b5008a", True),  # NaN and infinities
+    "special-small": TextStyle("mono", 10.5, "#b5008a", True),
     "flow": TextStyle("mono", 10.5, INK),
     "gives": TextStyle("mono", 10.5, "#8f1d1d", True),
     "plus": TextStyle("sans", 13, "#8f1d1d", True),

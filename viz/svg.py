@@ -39,7 +39,8 @@ def svg(pictures: dict[str, Picture], alt: str, theme: Theme = LIGHT, remark: st
     below = [Text(MARGIN, height + 12, remark, "note")] if remark else []
     width, height = max(width, *[2 * MARGIN + line.width for line in below], 0), height + 24 * len(below)
     looks = looks_of(pictures.values())
-    styles = {one.style for page in pictures.values() for one in texts(page.items)} | {line.style for line in below}
+    parts = [part for page in pictures.values() for one in texts(page.items) for part in one.parts()]
+    styles = {part.style for part in parts} | {line.style for line in below}
     beat, end = max((page.beat, page.end) for page in pictures.values())
     # inline, since each picture has its own times, but CSS rules apply to all pictures on a page
     time = f' style="--beat:{beat:.2f}s;--end:{end}"' if beat else ""
@@ -141,7 +142,9 @@ def _cell(start: tuple, _: tuple, end: tuple, *rest: tuple) -> str:
 
 
 def _text(text: Text) -> str:
-    words = escape(text.text, quote=False).replace("  ", "\u00a0 ")  # two spaces would shrink to one
+    written = lambda words: escape(words, quote=False).replace("  ", "\u00a0 ")  # two spaces would shrink to one
+    inner = lambda part: f'<tspan class="t-{part.style}">{written(part.text)}</tspan>'
+    words = "".join([written(part.text) if part.style == text.style else inner(part) for part in text.parts()])
     anchor = f' text-anchor="{text.anchor}"' if text.anchor != "start" else ""
     return (
         f'<text class="t-{text.style}" x="{_n(text.x)}" y="{_n(text.y)}"{anchor} textLength="{_n(text.width)}" '

@@ -15,10 +15,11 @@ from collections.abc import Sequence
 
 WHOLE = 6  # values with more elements are summarized
 EXPONENT = re.compile(r"e\+?(-?)0*(\d+)")  # e+09, e-07
-WORDED = re.compile(r"\b(min|mean|max|all) (?=[-\d])")  # a number with a word before it
+WORDED = re.compile(r"\b(min|mean|max|all|nan|inf) (?=[-\d]|inf|nan)")  # a number with a word before it
 BREAKS = re.compile(r"(?<=.)[(,]|\w(?=\.[A-Za-z])")
 ROW = re.compile(r"\[[^\[\]]*\]")  # of a matrix, and an index
 BLANKS = re.compile("[\t\r\n\u2028\u2029]")
+WORDS = ("nan", "inf", "-inf")  # of a record, for the numbers that JSON lacks
 ROUND = 1e7  # numbers from here on have an exponent
 
 
@@ -64,6 +65,13 @@ def rounding(dtype: str) -> float:
     return {"float16": 1e-2, "bfloat16": 1e-1}.get(dtype, 1e-6)
 
 
+def largest(dtype: str) -> float:
+    """Return the largest finite number of a dtype."""
+    return {"float16": 65504.0, "bfloat16": 3.3895e38, "float32": 3.4028e38, "complex64": 3.4028e38}.get(
+        dtype, 1.797e308
+    )
+
+
 def whole(value: dict | None, most: int = WHOLE) -> str:
     """Return all elements of a value as text; "" if there are more than `most` or the record lacks them.
 
@@ -83,11 +91,13 @@ def contents(value: dict | None) -> str:
     'min -1  mean 0.25  max 2'
     >>> contents({"shape": [8, 8], "summary": {"min": 1.0, "mean": 1.0, "max": 1.0}})
     'all 1'
+    >>> contents({"shape": [9], "summary": {"values": [1.0, "inf"] + 7 * ["-inf"]}})
+    'min 1  mean 1  max 1  inf 1×  -inf 7×'
     """
     if all_of_it := whole(value):
         return all_of_it
     summary = summed(value)
-    odd = [f"{key} {summary[key]}×" for key in ("nan", "inf") if summary.get(key)]
+    odd = special(summary)
     if not odd and summary.get("min") is not None and summary["min"] == summary["max"]:
         return f"all {number(summary['min'])}"
     parts = [f"{key} {number(summary[key], 3)}" for key in ("min", "mean", "max") if summary.get(key) is not None]
@@ -112,12 +122,25 @@ def extent(value: dict | None) -> str:
     '-2.35 … 1.98'
     """
     summary = summed(value)
-    odd = [f"{key} {summary[key]}×" for key in ("nan", "inf") if summary.get(key)]
+    odd = special(summary)
     if summary.get("min") is None:
         return " ".join(odd)
     if summary["min"] == summary["max"]:
-        return " ".join([f"all {number(summary['min'], 3)}", *odd])
+        return " ".join(["all " * (not odd) + number(summary["min"], 3), *odd])
     return " ".join([f"{number(summary['min'], 3)} … {number(summary['max'], 3)}", *odd])
+
+
+def special(summary: dict) -> list[str]:
+    """Return how often NaN and each infinity occur in a value.
+
+    >>> special({"min": 0.5, "nan": 1, "inf": 3, "-inf": 2}), special({"min": None, "nan": 0, "inf": 9, "-inf": 9})
+    (['nan 1×', 'inf 1×', '-inf 2×'], ['all -inf'])
+    """
+    nan, infinite, negative = (summary.get(word) or 0 for word in WORDS)
+    found = [(word, many) for word, many in zip(WORDS, (nan, infinite - negative, negative)) if many]
+    if summary.get("min") is None and len(found) == 1:
+        return [f"all {found[0][0]}"]
+    return [f"{word} {many}×" for word, many in found]
 
 
 def norm(value: dict | None) -> str:
@@ -133,13 +156,13 @@ def norm(value: dict | None) -> str:
 
 
 def norm_of(value: dict | None) -> float | None:
-    """Return the Euclidean norm of a value; None if the record lacks its numbers, NaN if an element is not finite."""
+    """Return the Euclidean norm of a value, NaN or infinity if it has one; None if the record lacks its numbers."""
     summary = (value or {}).get("summary") or {}
     if "values" in summary:
         numbers = [abs(complex(x)) for x in flat(summary["values"]) if isinstance(x, (int, float, str))]
-        return math.hypot(*numbers)
+        return math.nan if any(map(math.isnan, numbers)) else math.hypot(*numbers)
     if summary.get("nan") or summary.get("inf"):
-        return math.nan
+        return math.nan if summary.get("nan") else math.inf
     if value is None or summary.get("std") is None:
         return None
     return math.sqrt(math.prod(value["shape"])) * math.hypot(summary["mean"], summary["std"])
@@ -152,15 +175,16 @@ def summed(value: dict | None) -> dict:
 
 
 def spread(elements: list) -> dict:
-    """Return minimum, mean and maximum of the finite elements, and the numbers of nan and inf.
+    """Return minimum, mean and maximum of the finite elements, and how often NaN, an infinity and minus infinity occur.
 
-    >>> spread([1.0, 3.0, float("nan")])
-    {'min': 1.0, 'mean': 2.0, 'max': 3.0, 'nan': 1, 'inf': 0}
+    >>> spread([1.0, 3.0, "nan", "-inf"])
+    {'min': 1.0, 'mean': 2.0, 'max': 3.0, 'nan': 1, 'inf': 1, '-inf': 1}
     """
-    numbers = [x for x in elements if isinstance(x, (int, float))]
+    numbers = [float(x) if x in WORDS else x for x in elements if x in WORDS or isinstance(x, (int, float))]
     finite = [x for x in numbers if math.isfinite(x)]
     least = {"min": min(finite), "mean": math.fsum(finite) / len(finite), "max": max(finite)} if finite else {}
-    return {**least, "nan": sum(math.isnan(x) for x in numbers), "inf": sum(math.isinf(x) for x in numbers)}
+    odd = {"nan": sum(map(math.isnan, numbers)), "inf": sum(map(math.isinf, numbers)), "-inf": numbers.count(-math.inf)}
+    return least | odd
 
 
 def shape(sizes) -> str:

@@ -108,8 +108,9 @@ def drawn(group: Group, theme: Theme) -> Iterator[str]:
         if isinstance(item, Group):
             yield from drawn(item, theme)
         elif isinstance(item, Text):
-            if item.text.strip():
-                yield lettered(item, before)
+            for part in item.parts() if item.text.strip() else ():
+                yield lettered(part, before)
+                before = part
             before = item
         elif theme.looks[item.look].seen:
             fill = f",fill={inline(item.fill)}" if item.fill else ""

@@ -47,7 +47,7 @@ def inplace(fn: type[Primitive], x: Tensor, *others: object) -> Tensor:
     Raises RuntimeError for a leaf that requires grad, for expanded views and for tensors that a transform merely captured.
     """
     frame = current()
-    if events.dual_level_of is unheard and services.write(frame, fn, x, others):
+    if events.dual_level_of is unheard is events.writes and services.write(frame, fn, x, others):
         return x
     return inplace_at(frame, fn, x, others)
 
@@ -61,6 +61,8 @@ def inplace_at(frame: Frame, fn: type[Primitive], x: Tensor, others: tuple) -> T
         frame = frame.parent  # type: ignore[assignment]
     if events.dual_level_of is not unheard and (level := events.dual_level_of(args)) is not None:
         return level.here(inplace_at, frame, fn, x, others)
+
+    events.writes(x)
 
     def copy(before: Tensor) -> None:
         before._a, before._ver = x._a.copy(), None

@@ -17,6 +17,7 @@ from ..formulas.expression import coefficient
 from ..formulas.named_parts import in_parts
 from ..places import Place
 from ..record.labels import ShownNames
+from ..record.schema import statistics
 from . import inside_methods
 from .steps import Part, Step, Sum
 
@@ -42,7 +43,7 @@ def head(e: Explanation) -> Iterator[str]:
     found = array(e.numbers, e.shape) if e.whole else number(e.numbers[0])
     steps = sum(isinstance(step, Step) for step in e.steps)
     yield f"{e.label or e.derivative(e.of)}{element} = {found}: {plural(e.count, 'path')}, {plural(steps, 'step')}"
-    for note in e.notes:
+    for note in [*e.notes, *e.special]:
         yield f"  ({note})"
 
 
@@ -262,13 +263,14 @@ def amount(value: dict) -> str:
     shape, summary = tuple(value["shape"]), value["summary"]
     if math.prod(shape) <= SMALL and "values" in summary:
         return array(np.ravel(summary["values"]), shape)
-    numbers = (
-        np.ravel(summary["values"]).astype(float) if "values" in summary else [summary.get("min"), summary.get("max")]
-    )
-    if numbers[0] is None:
-        return f"shape {shape}, nothing finite"
-    low, high = min(numbers), max(numbers)
-    return f"shape {shape}, all {number(low)}" if low == high else f"shape {shape}, {number(low)} to {number(high)}"
+    if "values" in summary:
+        summary = statistics(np.ravel(summary["values"]).astype(float))
+    low, high, negative = summary.get("min"), summary.get("max"), summary.get("-inf") or 0
+    odd = {"nan": summary.get("nan") or 0, "inf": (summary.get("inf") or 0) - negative, "-inf": negative}
+    special = [f"{many} {word}" for word, many in odd.items() if many]
+    equal = "all " * (not special) + number(low) if low is not None and low == high else ""
+    parts = [] if low is None else [equal or f"{number(low)} to {number(high)}"]
+    return ", ".join([f"shape {shape}", *parts, *special])
 
 
 def with_definitions(formula: str, where: list[str]) -> str:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ..errors import error
+from ..places import Place
 from ..record.build import flows_of, numbered
+from ..record.first_special import first_special
 from ..record.gradient_flow import Run
 from ..record.labels import ShownNames
 from ..record.recorder import Record
@@ -76,6 +79,7 @@ class Derivation:
         steps = self.steps(elements)
         ends = list(self.seeds) if self.kind == "gradient" else [self.value]
         renumbering = Renumbering(number, record, self.kind, [run.number for run in self.runs])
+        part = renumbering.part_of_record(self.order, ends)
         return Explanation(
             self.kind,
             number(self.value),
@@ -89,7 +93,8 @@ class Derivation:
             [renumbering.path(p) for p in self.paths(elements)],
             self.notes,
             ShownNames(record["values"]).names,
-            renumbering.part_of_record(self.order, ends),
+            part,
+            list(special_notes(record, part, self.kind)),
         )
 
     def chosen(self, index: Any) -> list[tuple]:
@@ -307,6 +312,17 @@ def unit(shape: tuple, index: tuple) -> np.ndarray:
     a = np.zeros(shape)
     a[index] = 1
     return a
+
+
+def special_notes(record: dict, part: dict, kind: str) -> Iterator[str]:
+    """Yield where a part of a record has the first NaN or infinity of the passes that it explains, with the numbers."""
+    places = {
+        ("op", op["id"]): f"{op['name']}, {Place(op['where']['file'], op['where']['line']).short}" for op in part["ops"]
+    }
+    places |= {("value", value["id"]): value["shown"] for value in part["values"]}
+    for (name, *at), words in first_special(record).items():
+        if name in ("forward", {"gradient": "backward", "tangent": "jvp"}[kind]) and tuple(at) in places:
+            yield f"{name}: {words.replace(' here', f' at {places[tuple(at)]}', 1)}"
 
 
 def largest(a: np.ndarray) -> tuple:

@@ -31,6 +31,9 @@ class Explanation:
     notes: list[str]
     names: dict[int, str]  # the name of each value
     record: dict  # the part of the record that the paths go through (docs/record.md)
+    special: list[str] = dataclasses.field(
+        default_factory=list
+    )  # where the first NaN and infinity were made, and of what
 
     @property
     def count(self) -> int:

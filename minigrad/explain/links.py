@@ -75,9 +75,11 @@ class Links:
         if not links:
             return self.number[value]
         with np.errstate(all="ignore"):
-            rest = self.number[value] - sum(link.gives for link in links)
-            scale = np.abs(self.number[value]) + sum(np.abs(link.gives) for link in links)
-            return np.where(np.abs(rest) > 1e-4 * scale, rest, 0.0)
+            number, total = self.number[value], sum(link.gives for link in links)
+            rest = number - total
+            scale = np.abs(number) + sum(np.abs(link.gives) for link in links)
+            begins = np.where(np.isfinite(number) & ~np.isfinite(total), number, 0.0)  # a hook replaced NaN
+            return np.where(np.abs(rest) > 1e-4 * scale, rest, begins)
 
     def slopes(self, link: Link, direction: np.ndarray) -> list[tuple[int, np.ndarray]] | None:
         """Return the change of each source when the link's value changes in a direction; None if no rule can tell.

@@ -16,6 +16,7 @@ from ..compile import optimizer_kernels
 from ..core.frames import OFF, current
 from ..core.saved import INFERENCE, memory
 from ..core.tensor import Tensor
+from ..events import events, unheard
 from ..kernels import threads
 from ..kernels.fallback import again, only_definitions
 from ..places import home, user_place
@@ -105,7 +106,14 @@ class GroupSettings:
 
 def step(optimizer: Any, group: dict, given: list) -> list:
     """Update a group's parameters, given as (parameter, gradient), by kernels; return those that no kernel can update."""
-    if current() is not OFF or only_definitions() or not home(optimizer).startswith("minigrad.") or is_small(given):
+    heard = events.writes is not unheard  # by a recording, which may have the parameters as they were
+    if (
+        heard
+        or current() is not OFF
+        or only_definitions()
+        or not home(optimizer).startswith("minigrad.")
+        or is_small(given)
+    ):
         return given
     settings, there = GroupSettings(optimizer, group), known.setdefault(optimizer, {})
     return [(p, g) for p, g in given if not updated(p, g, optimizer.state[p], settings, there)]

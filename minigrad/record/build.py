@@ -96,6 +96,7 @@ def numbered(
     backward passes to which the document's gradients belong, instead of all.
     """
     rec.settle()
+    rec.note_unseen_writes()
     number = Numbers(rec)
     ids, groups = number.ops, list(number.ops)
     used = consumed(groups, rec.outputs)
@@ -277,6 +278,8 @@ def method(ran: Inside, rec: Record, number: Numbers, kinds: dict[int, str]) -> 
     current = {old: new for old, new in inner.new.items() if old in given or not inner.noted[old].is_past}
     at = {new: id(inner.noted[old].array) for old, new in current.items()}  # output += b makes the result, not output
     same = {new: outside[array] for new, array in at.items() if array in outside}
+    past = {i: o for i, o in ran.same.items() if rec.values[o].is_past}  # its memory has other values since
+    same |= {inner.new[i]: number.new[o] for i, o in past.items() if i in inner.new and o in number.new}
     made = document.to_dict()
     inputs = [inner.new.get(i) for i in ran.inputs]
     return schema.Method(ran.name, made["values"], made["ops"], made["outputs"], same, inputs, made["reads"], ran.run)

@@ -21,6 +21,7 @@ SELDOM = 100_000  # allocated containers between two collections
 usual: list[int] = []  # the threshold outside of recordings
 recordings: list = []  # all running recordings of the process; without one, an operation's path through the layers is not noted
 unsettled: WeakSet = WeakSet()  # recordings, running or finished, that still have to look at tensors
+finished: WeakSet = WeakSet()  # recordings that are over, without those of methods
 passed: ContextVar[tuple] = ContextVar("minigrad.passed", default=())  # layers that the operation came through
 getframe, layers_passed = sys._getframe, passed.get
 
@@ -38,6 +39,9 @@ def end(rec: Any) -> None:
     """Unregister a recording."""
     recordings.remove(rec)
     events.remove(rec)
+    if not rec.in_method:
+        finished.add(rec)
+        events.add(AFTERWARDS)
     if not recordings:
         events.remove(WRAPPING)
         collect_seldom(False)
@@ -71,6 +75,29 @@ class Wrapping(Observer):
 
 
 WRAPPING = Wrapping()
+
+
+class Afterwards(Observer):
+    """Tells recordings that are over, as long as they are alive, of writes to their tensors."""
+
+    def writes(self, x: Tensor) -> None:
+        """Let them keep the contents before a write."""
+        for rec in self.told():
+            rec.writes(x)
+
+    def lent(self, memory: Any, how: str) -> None:
+        """Let them watch memory that the program gets as an array."""
+        for rec in self.told():
+            rec.lent(memory, how)
+
+    def told(self) -> list:
+        """Return the recordings; without any, stop to observe."""
+        if not finished:
+            events.remove(self)
+        return [rec for rec in finished if rec not in recordings]
+
+
+AFTERWARDS = Afterwards()
 
 
 def through(layer: Layer, frame: Frame, cls: Any, args: tuple) -> Any:

@@ -20,7 +20,6 @@ from inspect import Parameter, signature
 from threading import RLock
 from types import CodeType
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 
@@ -32,24 +31,18 @@ from ..fast.text_plan import is_pointwise
 from ..ops.base.families import ViewScatter
 from ..ops.base.primitive import read_by
 from ..ops.base.registry import TABLE
-from . import contents, schema
+from . import schema
 from .callers import OURS, PLAIN, Places, is_seen, module_names
-from .cuts import Cut, behind
+from .cuts import behind
 from .layer_views import below
-from .snapshots import memory_key, same_view
-from .transfers import Transfers
 from .values import NOWHERE, Event, OpEntry, Ref, ValueInfo, bottom
+from .written_memory import WrittenMemory
 
 ALIVE = object()  # instead of an edge: use the tensor's current one
 NO_LAYERS: list = []
 
 
-def digest(v: ValueInfo) -> int:
-    """Return a number that differs if a value's content does."""
-    return crc32(v.numbers().tobytes())
-
-
-class EventLog(Transfers):
+class EventLog(WrittenMemory):
     """The noted data, and the evaluation of log entries.
 
     A value is identified by the id of its array. Only a leaf that shares its array with another leaf, or with a result
@@ -69,16 +62,8 @@ class EventLog(Transfers):
         self._around: list = []  # the modules that are running
         self._modules: list[str] = []  # their names
         self.module_paths: dict[Any, dict] = {}  # module -> the paths of its submodules
-        self._stale: dict[int, OpEntry] = {}  # id of an array whose memory was written through another tensor
-        self._by_memory: dict[int, list[ValueInfo]] = {}  # memory_key -> the values there
-        self._sorted = 0  # number of values in that table
         self.handed: list[tuple] = []  # a line, and the values that it received without an operation
-        self.contents = False  # True to keep the elements of values that no expression gives
         self.reads: list[tuple] = []  # see reads.py
-        self.has_gap = False  # True if the recording has paused
-        self._alive: list[tuple] = []  # values in memory then
-        self.cuts: dict[int, Cut] = {}  # id of a tensor -> how it was detached (cuts.py)
-        self._writing: frozenset[int] = frozenset()  # ids of the tensors that an operation writes now
 
     def settle(self) -> None:
         """Evaluate the log."""
@@ -100,10 +85,12 @@ class EventLog(Transfers):
             return {"const": t}
         if t._layer is not None and (low := below(t, self.around)) is not t:
             t, edge = low, ALIVE
-        cut = self.cuts.get(id(t)) if self.cuts and id(t) not in self._writing else None
+        cut = self.cuts.get(id(t)) if self.cuts and id(t) not in self._into else None
         if cut is not None and (history(t) if edge is ALIVE else edge) is None:
             return behind(self, cut, kind)
         a = bottom(t)
+        if self._lent and (lent := self._lent.get(id(storage(a)))) is not None:
+            self.note_unseen_write(lent)
         leaf = t._edge if edge is ALIVE else edge
         leaf = leaf if type(leaf) is Leaf and t._layer is None else None
         key = self.key(t, a, leaf)
@@ -171,61 +158,6 @@ class EventLog(Transfers):
         self.note_node(event, producer(edge), producer(edge)._saved)
 
     # ------------------------------------------------------------------ memory that is written
-    def freeze(self, x: Tensor, copy: np.ndarray | None = None) -> None:
-        """Save the values in x's memory before a write, as views of a copy or as summaries."""
-        for noted in self.overlapping(x):
-            if noted.before is None and not noted.lost:
-                if copy is None:
-                    self.lose(noted, *self.remains(noted))
-                else:
-                    noted.before = same_view(noted.array, storage(bottom(x)), copy)
-
-    def remains(self, noted: ValueInfo) -> tuple[dict, str | None]:
-        """Return what is kept of a value that will be overwritten: the summary, and the elements if contents are recorded."""
-        summary = schema.summary(noted.array, noted.kind in schema.LEAVES)
-        return summary, contents.written(noted.array) if self.contents else None
-
-    def lose(self, noted: ValueInfo, summary: dict, text: str | None) -> None:
-        """Note that only this is left of a value."""
-        noted.summary, noted.contents, noted.lost = summary, text, True
-
-    def overlapping(self, x: Tensor) -> list:
-        """Return the current values that share memory with x."""
-        for v in self.values[self._sorted :]:
-            if isinstance(v.array, np.ndarray):
-                self._by_memory.setdefault(memory_key(v.array), []).append(v)
-        self._sorted = len(self.values)
-        a, found = bottom(x), []
-        for key in {memory_key(a), 0} if memory_key(a) else list(self._by_memory):
-            there = self._by_memory.get(key, [])
-            there[:] = [v for v in there if self._ids.get(v.key) == v.index]
-            found += [v for v in there if not (v.array.size and a.size) or np.may_share_memory(v.array, a)]
-        return found
-
-    def forget(self, x: Tensor, group: OpEntry) -> None:
-        """Note that an operation has written x's memory: tensors there have new values from now on."""
-        alone = id(x) in self.cuts and id(x) not in self._writing  # then the source has a new value, too
-        if not alone:
-            self._ids.pop(id(bottom(x)), None)  # it may be known by another array, as a gradient in `.grad` is
-        for noted in self.overlapping(x):
-            self._ids.pop(noted.key, None)
-            if noted.array is not bottom(x) or alone and noted.key != id(x):
-                self._stale[noted.key] = group
-
-    def note_alive(self) -> None:
-        """Note the contents of all values that are still in memory, which the program may write unseen."""
-        self.settle()
-        self.has_gap = True
-        alive = [v for v in self.values if v.array is not None and not v.is_past and self._ids.get(v.key) == v.index]
-        self._alive = [(v, digest(v), self.remains(v)) for v in alive]
-
-    def forget_written(self) -> None:
-        """Note that tensors whose memory was written unseen have new values from now on."""
-        for v, before, remains in self._alive:
-            if digest(v) != before:
-                self.lose(v, *remains)
-                self._ids.pop(v.key, None)
-
     def note_bases(self, group: OpEntry, x: Tensor, bases: list) -> None:
         """Note a write to a view: in the same operation, each of its bases becomes itself with that region replaced.
 
@@ -253,9 +185,9 @@ class EventLog(Transfers):
         self.forget(args[0], group)
         self.note(event, args[:1], [])
 
-    def writes(self, tensors: Any) -> None:
+    def writes_into(self, tensors: Any) -> None:
         """Note that an operation writes to these tensors: to a detached one that nothing has read yet as to its source."""
-        self._writing = frozenset([id(t) for t in tensors if id(t) not in self._ids])
+        self._into = frozenset([id(t) for t in tensors if id(t) not in self._ids])
 
     # ------------------------------------------------------------------ operations
     def ran(self, cls: Any, out: Tensor, link: Any, call: Any, offset: int, *args: Any) -> None:
@@ -377,7 +309,7 @@ class EventLog(Transfers):
         group.modules = self._modules
         if arguments:
             if name == "setitem":  # which takes a view first
-                self.writes([a[1] for a in arguments.values() if is_seen(a)][:1])
+                self.writes_into([a[1] for a in arguments.values() if is_seen(a)][:1])
             self.note_arguments(group, bound(name, arguments))
         if not cls.primitive:
             group.name = group.function = cls.__name__

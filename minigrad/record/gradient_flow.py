@@ -345,7 +345,8 @@ class GradientFlow:
         if not cls.primitive:
             return f"{cls.__name__}.backward"
         arguments = group.arguments or (dict(zip(cls.names, event.inputs)) if alone and is_pointwise(cls) else {})
-        names = [n for n, v in arguments.items() if v == event.inputs[i]]
+        # an operator's parameter is called self until its generated form, which calls it x, has replaced it
+        names = ["x" if n == "self" else n for n, v in arguments.items() if v == event.inputs[i]]
         return f"∂{group.name}/∂{names[0] if names else self.values[event.inputs[i]].name or i}"
 
 

@@ -48,6 +48,7 @@ class Inside:
         default_factory=list
     )  # its arguments without ctx, None for those that are no tensors
     run: int = 0  # the backward pass in which it ran
+    same: dict[int, int] = field(default_factory=dict)  # its values that are values outside as well
 
 
 def watched(outer: Record, record: Record, name: str, method: Any, args: tuple) -> Any:
@@ -69,6 +70,7 @@ def watched(outer: Record, record: Record, name: str, method: Any, args: tuple) 
             result = with_originals(args[0], result, instead)
         record.settle()  # else results would be known before the operations that made them
         record.outputs = [record.ref(o, "computed") for o in tensors_in(result)]
+    ran.same = outer.keep_values_of(record)
     return result
 
 

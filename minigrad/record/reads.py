@@ -38,9 +38,9 @@ def reader(frame: FrameType) -> tuple:
 def noted_read(log: EventLog, t: Tensor, edge: Any, how: str, code: CodeType | None, offset: int) -> None:
     """Note a read by Python, after the operations so far."""
     if code is not None and how not in SHOWING:
-        log.writes((t,))  # to read a detached tensor is no use of it: Python reads its source
+        log.writes_into((t,))  # to read a detached tensor is no use of it: Python reads its source
         value, where = log.ref(t, "", edge), log._places(code, offset)
-        log.writes(())
+        log.writes_into(())
         log.reads.append(
             (len(log.groups), value, how, where, how in NUMBERS and (edge is not None or id(t) in log.cuts))
         )

@@ -26,10 +26,10 @@ from ..core.engine import BackwardRun
 from ..core.frames import EAGER, OFF, ON, Frame, Layer, apply_at, current, recorder_of, use
 from ..core.function import Function
 from ..core.graph import Leaf, history
-from ..core.inplace import inplace, inplace_at, shares
+from ..core.inplace import inplace_at, shares
 from ..core.saved import INFERENCE, version
 from ..core.tensor import Tensor, wrap
-from ..events import Observer
+from ..events import Observer, events, services
 from ..files import written
 from ..tensors.nested import tensors_in
 from .backward_callbacks import Running
@@ -93,7 +93,6 @@ class Record(EventLog, Layer, Observer):
         self.seeds: Any = None  # seeds.Seeds, if they are not all ones
         self._seeded: list[Tensor] = []
         self._scope: Any = None
-        self._fetching = False  # True while a DataLoader fetches: its operations are no part of the model
         self.insides: list[Inside] = []  # calls of custom Functions' methods
         self._sights: list = []  # views of the next operation by the layers around
         self._cut: set[int] = set()  # ids of detached tensors, which the log keeps alive
@@ -131,6 +130,7 @@ class Record(EventLog, Layer, Observer):
         """End the recording; it can go on later."""
         self._outside = self._scope.old
         self._scope.__exit__()
+        self.note_unseen_writes()
         end(self)
         for t in self._seeded:
             t._tan = others(t._tan, self.level)
@@ -152,11 +152,15 @@ class Record(EventLog, Layer, Observer):
 
     def on_op(self, frame: Frame) -> Any:
         """Return the callback for operations on the fast path; None if they must come through `process`."""
-        if not self.lies_on_plain(frame) or self.level is not None or self._backward and frame.grad or self.clock:
+        if not self.lies_on_plain(frame) or self.takes_turns() or self._backward and frame.grad:
             return None
         if self._backward:  # a first-order backward: the edges contain everything
             return ignore
         return tracked_noter(self) if frame.grad else self.note_untracked
+
+    def takes_turns(self) -> bool:
+        """Return True if each operation must come through the recording: for its tangents, its time, or writes by NumPy."""
+        return self.level is not None or self.clock is not None or bool(self._lent)
 
     def lies_on_plain(self, frame: Frame) -> bool:
         """Return True if the code below is plain and eager, in the current modes, and all operations are logged."""
@@ -211,8 +215,11 @@ class Record(EventLog, Layer, Observer):
         stops = self.stops(cls, args)
         if not stops:
             below = self.with_tangents(below, frame.grad)
-        watched = () if cls.primitive else self.may_write(args)
-        out = self.timed(event, apply_at, below, cls, args)
+        self._watched, outer = () if cls.primitive else self.may_write(args), self._watched
+        try:
+            out = self.timed(event, apply_at, below, cls, args)
+        finally:
+            watched, self._watched = self._watched, outer
         self._sights = []
         outs = tuple(out) if isinstance(out, (tuple, list)) else (out,)
         if stops:
@@ -261,15 +268,15 @@ class Record(EventLog, Layer, Observer):
             return inplace_at(below, fn, x, others)
         if not self._cut:
             return self.write(frame, below, fn, x, others)
-        self.log.append([EventLog.writes, (x, *bases_of(x))])
+        self.log.append([EventLog.writes_into, (x, *bases_of(x))])
         try:
             return self.write(frame, below, fn, x, others)
         finally:
-            self.log.append([EventLog.writes, ()])
+            self.log.append([EventLog.writes_into, ()])
 
     def write(self, frame: Frame, below: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
         """Run and log an in-place operation on the frame below."""
-        if below is OFF and self.level is None and self.clock is None and self.write_simply(fn, x, others):
+        if below is OFF and not self.takes_turns() and self.write_simply(fn, x, others):
             return x
         args = (x, *self.cloned_overlaps(frame, fn, x, others))
         event, bases = self.begin(frame, fn, args), bases_of(x)
@@ -286,7 +293,11 @@ class Record(EventLog, Layer, Observer):
         written = [t for t in (x, tangents[0]) if t is not None]
         for t in written:
             self.freeze(t)
-        self.timed(event, inplace_at, below, fn, x, args[1:])
+        self._writing, outer = True, self._writing
+        try:
+            self.timed(event, inplace_at, below, fn, x, args[1:])
+        finally:
+            self._writing = outer
         for t in written:
             self.forget(t, event.group)
         if stops:
@@ -310,8 +321,13 @@ class Record(EventLog, Layer, Observer):
             return False
         args = (x, *others)
         edges = edges_of(args)
-        with use(OFF):
-            inplace(fn, x, *others)
+        self._writing, outer = True, self._writing
+        try:
+            with use(OFF):
+                events.writes(x)  # other recordings
+                services.write(OFF, fn, x, others) or inplace_at(OFF, fn, x, others)
+        finally:
+            self._writing = outer
         self.log.append([EventLog.written, fn, args, edges, *self.caller(sys._getframe(2)), copy])
         return True
 
@@ -376,6 +392,8 @@ class Record(EventLog, Layer, Observer):
         tangents = self.tangents_at(below, (*args, *[o for o in outs if isinstance(o, Tensor)]))
         self.ran_jvp = self.ran_jvp or any([t is not None for t in tangents])
         self.log.append([EventLog.ended, event, outs, nodes_of(outs), tangents])
+        if self._lent:
+            self.settle()
 
     def with_tangents(self, below: Frame, grad: bool) -> Frame:
         """Return the frame below with the recording's dual level open, unless the program has opened one."""

@@ -264,9 +264,10 @@ def statistics(a: np.ndarray) -> dict:
     if a.dtype.kind == "b":
         a = a.astype(np.int8)
     finite = a.reshape(-1)
-    counts: dict = {"nan": 0, "inf": 0}
+    counts: dict = {"nan": 0, "inf": 0, "-inf": 0}
     if a.dtype in FLOATS and not (known := np.isfinite(finite)).all():
-        counts = {"nan": int(np.isnan(finite).sum()) * times, "inf": int(np.isinf(finite).sum()) * times}
+        odd = np.isnan(finite), np.isinf(finite), np.isneginf(finite)
+        counts = {word: int(found.sum()) * times for word, found in zip(counts, odd)}
         finite = finite[known]
     if not finite.size:
         return {"min": None, "max": None, "mean": None, "std": None, **counts, "histogram": {"edges": [], "counts": []}}

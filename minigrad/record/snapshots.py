@@ -1,4 +1,7 @@
-"""The content of memory before a write: copies of the whole memory, and the view of the copy for each array."""
+"""The content of memory before a write: copies of the whole memory, and the view of the copy for each array.
+
+NumPy writes unseen. So memory that the program has as an array is copied beforehand, and compared later (`Lent`).
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ import numpy as np
 from ..arrays.kinds import laid_out, on_device
 from ..arrays.memory import begin, storage
 from ..arrays.meta import is_meta
+
+WATCHED = 2**24  # bytes of memory whose writes by NumPy are seen
 
 
 def memory_key(a: np.ndarray) -> int:
@@ -26,6 +31,27 @@ def is_sole_owner(a: np.ndarray) -> bool:
     """Return True if a's memory belongs to a single array of minigrad without gaps, so that a copy has room for all views."""
     whole = storage(a)
     return is_private(whole) and whole.flags.forc
+
+
+class Lent:
+    """Memory that the program has as a NumPy array, and a copy of its content; None from a write on, until the next look."""
+
+    def __init__(self, whole: np.ndarray):
+        self.whole = whole
+        self.copy: np.ndarray | None = whole.copy("K")
+
+    def is_changed(self) -> bool:
+        """Return True if the program has written there since: other bits, so that NaN equals NaN."""
+        if self.copy is None:
+            self.copy = self.whole.copy("K")
+        now, before = (a.ravel("K").view(np.uint8) for a in (self.whole, self.copy))
+        return not np.array_equal(now, before)
+
+
+def lendable(a: np.ndarray) -> np.ndarray | None:
+    """Return the memory of an array if it is small enough to be copied and compared."""
+    whole = storage(a)
+    return whole if whole.nbytes <= WATCHED and whole.flags.forc and type(whole) is np.ndarray else None
 
 
 def copied(a: np.ndarray) -> np.ndarray | None:

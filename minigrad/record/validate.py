@@ -424,6 +424,7 @@ STATISTICS = fields(
     | {
         "nan": count,
         "inf": count,
+        "-inf": count,
         "histogram": fields({"edges": each(finite), "counts": each(count)}, "edges", "counts"),
         "grid": fields({}),
     },

@@ -42,6 +42,7 @@ class ValueInfo:
     summary: dict | None = None
     contents: str | None = None
     lost: bool = False
+    within: bool = False  # True if it is a value of a method, whose recording is over
 
     @property
     def is_past(self) -> bool:

@@ -43,7 +43,7 @@ def by_id(root):
 
 
 def words(element):
-    return " ".join(text.text or "" for text in element.iter(f"{SVG}text")).replace("\u00a0", " ")
+    return " ".join("".join(text.itertext()) for text in element.iter(f"{SVG}text")).replace("\u00a0", " ")
 
 
 @pytest.fixture

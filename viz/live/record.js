@@ -196,6 +196,7 @@ function agrees(tensor, recorded, { shape, dtype, summary = {} }) {
   const few = dtype === "float64" ? 1e-12 : isFloat(dtype) ? 2e-6 : 0;
   if (recorded) return near(tensor.data, recorded.data, few);
   const finite = tensor.data.filter(Number.isFinite);
+  if (summary.nan !== undefined && finite.length !== tensor.data.length - summary.nan - summary.inf) return false;
   if (typeof summary.mean !== "number" || !finite.length) return true; // nothing more is known
   const extremes = [finite.reduce((a, b) => Math.min(a, b)), finite.reduce((a, b) => Math.max(a, b)), average(finite)];
   return near(extremes, [summary.min, summary.max, summary.mean], 10 * few);

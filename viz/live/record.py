@@ -22,7 +22,7 @@ VALUE = ("id", "label", "kind", "shape", "dtype")
 OP = ("id", "phase", "name", "call", "function", "inputs", "outputs", "tangents")
 MEMORY = {"int64": "<f8", "bfloat16": "<f4", "float16": "<f4"}
 SHORT = ("float32", "bfloat16", "float16")
-STATISTICS = ("values", "min", "max", "mean", "std", "nan", "inf")
+STATISTICS = ("values", "min", "max", "mean", "std", "nan", "inf", "-inf")
 
 
 # what a record may lack, as after `minigrad render --show`

@@ -13,7 +13,7 @@ const term = (text, word, kind = "", note = "") =>
   el(
     "span",
     { class: `term ${kind}` },
-    el("b", { title: text }, shorten(text, 64)),
+    el("b", { title: text }, marked(shorten(text, 64))),
     el("i", {}, word),
     note && el("small", {}, shorten(note, 90)),
   );

@@ -62,6 +62,7 @@ function describe(box) {
   const { title, note, right, tag } = heading(box);
   const most = isBar(box) ? MOST_ROWS * box.lanes.length : MOST_ROWS;
   const rows = box.out.slice(0, most).flatMap((value) => rowsOf(box, value));
+  rows.push(...specialRows(box));
   if (box.kind !== "fold" && !box.leaf) rows.push(...heldRows(ops[box.from]));
   if (box.kind !== "fold" && !box.leaf) rows.push(...waitRows(ops[box.from]), ...keptRows(ops[box.from]));
   if (isBar(box)) rows.forEach((row) => (row.lane ??= laneOf(row.value)));
@@ -189,9 +190,24 @@ function rowsOf(box, value) {
   return made;
 }
 
+/** Make a row for each pass whose first NaN or infinity is made here, with the numbers that made it. */
+function specialRows(box) {
+  const inside = box.leaf ? [] : Array.from({ length: box.to - box.from }, (_, i) => `op:${box.from + i}`);
+  const found = (pass) => [...inside, ...box.out.map((value) => `value:${value}`)].map((key) => firstSpecial.get(`${pass}:${key}`));
+  return passes.flatMap((pass) => {
+    const last = found(pass).filter(Boolean).join("; ");
+    if (!last) return [];
+    const from = box.leaf ? gradientKnown.get(box.out[0]) : stepFor[pass].get(box.from);
+    const lane = box.lanes?.length > 1 ? box.lanes[0] : undefined;
+    const label = { forward: "", backward: "grad: ", jvp: "tangent: " }[pass];
+    return [{ kind: "special", pass, label, last, longest: textWidth(last, "bold"), from: from ?? startOf[pass], lane }];
+  });
+}
+
 /** Return the text of a row at a step, when it stands as it does. */
 function rowText(row, stands, step) {
   if (row.kind === "kept") return row.last;
+  if (row.kind === "special") return stands === "known" && (!isLive || isOriginal()) ? row.last : "";
   if (row.kind === "grad") return gradientText(row.value, step);
   if (stands !== "known") return "–";
   return row.kind === "tangent" ? tangentText(row.value, step) : gist(values[row.value]);

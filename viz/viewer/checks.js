@@ -106,9 +106,11 @@ const GRID = fields(
   { rows: count, panels: count, image: flag, cell: oneOf(["element", "largest", "mean"]), unit: finite, cells: list(text, 64) },
   "rows", "panels", "image", "cell", "unit", "cells",
 ); // prettier-ignore
+const ODD = [optional(count), optional(count), optional(count)]; // older pages have two
+const STATISTICS = [optional(finite), optional(finite), optional(number), optional(number), ...ODD];
 const CONTENT = {
   all: (x) => x,
-  statistics: tuple(optional(finite), optional(finite), optional(number), optional(number), optional(count), optional(count)),
+  statistics: (x) => tuple(...STATISTICS.slice(0, Math.max(6, x?.length ?? 0)))(x),
   histogram: list(count, 200),
   grid: GRID,
 };
@@ -207,7 +209,7 @@ const idKey = numeral(() => 1e6);
 const names = map(text, (x) => (Array.isArray(x) ? ids(x) : id(x)));
 const expression = (x) => (text(x).length > MOST.expression ? refuse("the expression is too long") : x);
 const SUMMARY = fields({
-  values: (x) => x, min: optional(finite), max: optional(finite), mean: optional(number), std: optional(number), nan: count, inf: count,
+  values: (x) => x, min: optional(finite), max: optional(finite), mean: optional(number), std: optional(number), nan: count, inf: count, "-inf": count,
 }); // prettier-ignore
 const LIVE_VALUE = fields(
   { id, label: text, kind: oneOf(KINDS), shape, dtype: oneOf(Object.keys(BYTES)), content: text, summary: SUMMARY },
@@ -277,6 +279,7 @@ const PAGE = {
   files: list(fields({ name: text, lines: map(anyNumeral, text) }, "name", "lines"), 100),
   classes: map(text, map(text, text)),
   color: text,
+  special: list(tuple(oneOf(PASSES), oneOf(["op", "value"]), count, text), 20),
   depth: optional(whole(100)),
   lanes: list(text, 64),
   titles: list(text, 64),

@@ -25,7 +25,7 @@ from .rooms import lines, rooms
 from .sources import sources
 
 INFINITY = float("inf")
-STATISTICS = ("min", "max", "mean", "std", "nan", "inf")
+STATISTICS = ("min", "max", "mean", "std", "nan", "inf", "-inf")
 READ = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?![\w(])(?!=[^=])")  # a name in a formula that is not a function or keyword
 
 
@@ -65,6 +65,7 @@ def content(graph: Graph, open: Names = None) -> dict:
         "files": files,
         "classes": program.get("classes", {}),
         "color": graph.view.color,
+        "special": translator.special(),
     } | translator.lanes()
 
 
@@ -99,6 +100,12 @@ class Translator:
     def pairs(self, ids: dict[int, int]) -> list[tuple[int, int]]:
         """Translate a mapping between values into pairs of indices."""
         return [(self.place[a], self.place[b]) for a, b in ids.items() if a in self.place and b in self.place]
+
+    def special(self) -> list[tuple]:
+        """Return where each pass has its first NaN and infinity, by index, with the numbers that made them."""
+        index = {"op": self.ran, "value": self.place}
+        found = {key: words for key, words in self.graph.specials().items() if key[2] in index[key[1]]}
+        return [(name, kind, index[kind][i], words) for (name, kind, i), words in found.items()]
 
     def order(self, nodes: list[Node]) -> list[int]:
         """Return the operations in the order in which backward ran them."""

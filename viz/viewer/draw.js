@@ -98,11 +98,11 @@ function mountSum(box) {
 function mountRow(g, box, row, y) {
   const [from, wide] = box.columns?.get(row.lane) ?? [0, box.w]; // on a bar, the column of a lane
   const [left, base] = [from + (box.kind === "function" ? BAR + 3 : 5), y + 15.5];
-  const styles = { kept: ["small", "small"], wait: ["small", "small"], value: ["mono label", "mono"] }[row.kind] ?? ["mono label", "mono strong"];
+  const styles = { kept: ["small", "small"], wait: ["small", "small"], special: ["small", "small special"], value: ["mono label", "mono"] }[row.kind] ?? ["mono label", "mono strong"];
   const text = shape("tspan", { class: styles[1] });
   const line = shape("g", { "data-gradient": row.kind === "grad" ? row.value : null }); // a click shows its paths
   const tint = { x: left, y: y + 1, width: from + wide - left - 5, height: LINE - 2, rx: 4 };
-  if (row.kind !== "value" || row.held) line.append(shape("rect", tint));
+  if (!["value", "special"].includes(row.kind) || row.held) line.append(shape("rect", tint));
   line.append(shape("text", { x: from + SIDE, y: base }, shape("tspan", { class: styles[0] }, row.label), text));
   const type = { class: "small type", x: from + wide - SIDE, y: base, "text-anchor": "end" };
   if (row.type) line.append(shape("text", type, row.type));
@@ -128,7 +128,7 @@ function updateCard({ box, g, rows, rooms, sum }) {
       const [kind, words] = briefText(row.value, state.step);
       const doubt = kind === "grad" ? doubtOf(row.value) : "";
       setAll(line, { class: `brief b-${kind}${doubt}` });
-      setText(text, doubt ? `grad \u2717${doubt}` : words);
+      setNumbers(text, doubt ? `grad \u2717${doubt}` : words);
       continue;
     }
     const stands = standing(row);
@@ -138,7 +138,7 @@ function updateCard({ box, g, rows, rooms, sum }) {
       setText(text, stands === "known" ? row.texts[steps[state.step].pass] : "");
       continue;
     }
-    setText(text, `${doubt && "\u2717 "}${doubt === " impossible" ? "impossible" : rowText(row, stands, state.step)}`);
+    setNumbers(text, `${doubt && "\u2717 "}${doubt === " impossible" ? "impossible" : rowText(row, stands, state.step)}`);
     if (drawn.changes !== undefined) placeSliders(drawn);
   }
   const reached = box.leaf || state.step >= stepFor.forward.get(box.from);
@@ -166,6 +166,7 @@ function liveMark({ kind, value }) {
 function standing(row) {
   const { step } = state;
   if (row.kind === "wait") return step >= (stepFor[steps[step].pass].get(row.op) ?? 0) ? "known" : "todo";
+  if (row.kind === "special") return step >= row.from ? "known" : "todo";
   if (row.kind === "grad") return gradientAt(row.value, step).state;
   if (row.kind === "kept")
     return step < row.from ? "todo" : row.freed !== undefined && step >= row.freed ? "freed" : "known";

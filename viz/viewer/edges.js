@@ -20,7 +20,7 @@ function mountLabel(label, x, low) {
   const [y, w] = [low - 8 - label.height, label.width + 14];
   const lines = [...label.rule, label.gives].map((text, i) => {
     const style = i === label.rule.length ? "mono strong" : "mono";
-    return shape("text", { class: style, x, y: y + 14.5 + i * LABEL_LINE, "text-anchor": "middle" }, text);
+    return shape("text", { class: style, x, y: y + 14.5 + i * LABEL_LINE, "text-anchor": "middle" }, i === label.rule.length ? markedShapes(text) : text);
   });
   const made = shape("g", {}, shape("rect", { x: x - w / 2, y, width: w, height: label.height, rx: 5 }), lines);
   layers.labels.prepend(made);
@@ -59,5 +59,5 @@ function updateLabel(label, flow, share, passed, now) {
   setAll(label, { class: `flow${on ? " on" : ""}${now ? " now" : ""}${share !== undefined ? " path" : ""}` });
   const words = share === undefined ? flow.rule : [percent(share)];
   flow.rule.forEach((_, i) => setText(label.children[1 + i], words[i] ?? ""));
-  if (flow.gives) setText(label.lastElementChild, givesText(flow.value));
+  if (flow.gives) setNumbers(label.lastElementChild, givesText(flow.value));
 }

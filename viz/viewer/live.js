@@ -8,7 +8,7 @@ const whyNotLive = isLive ? "" : (data.live ?? "");
 /** Return the summary of a value that the page shows, in the form of the record. */
 function summaryShown({ all, statistics: found } = {}) {
   if (all !== undefined) return { values: all };
-  return Object.fromEntries((found ?? []).map((x, i) => [["min", "max", "mean", "std", "nan", "inf"][i], x]));
+  return Object.fromEntries((found ?? []).map((x, i) => [["min", "max", "mean", "std", "nan", "inf", "-inf"][i], x]));
 }
 
 if (isLive) {

@@ -1,9 +1,13 @@
 // The record in the page's form, and the format of its numbers.
 
+/** Return numbers, also in nested lists, with those that JSON has as words. */
+const decoded = (x) => (Array.isArray(x) ? x.map(decoded) : ({ nan: NaN, inf: Infinity, "-inf": -Infinity }[x] ?? x));
+
 const data = JSON.parse($("record").textContent);
 const { values, ops, files } = data;
 const passes = data.passes;
 const outputs = new Set(data.outputs);
+const firstSpecial = new Map((data.special ?? []).map(([pass, kind, i, words]) => [`${pass}:${kind}:${i}`, words]));
 const gradientOf = new Map(data.gradients);
 const tangentOf = new Map(data.tangents);
 
@@ -11,6 +15,7 @@ values.forEach((value, i) => {
   value.id ??= i;
   value.name ??= `v${value.id}`;
   [value.kind, value.shape, value.dtype, value.bytes, value.device] = data.sorts[value.sort];
+  for (const part of ["all", "statistics"]) if (value[part] !== undefined) value[part] = decoded(value[part]);
 });
 
 const maker = new Int32Array(values.length).fill(-1); // by value, the operation that made it
@@ -54,12 +59,26 @@ const minus = (text) => text.replace(/-/g, "\u2212");
 /** Format a number as text.py does: four significant digits, all digits before the point, but with a true minus sign. */
 function number(x, digits = 4) {
   if (typeof x === "boolean") return x ? "True" : "False";
-  if (!Number.isFinite(x)) return minus(String(x)); // it may be a string, too
+  if (typeof x !== "number") return minus(String(x));
+  if (!Number.isFinite(x)) return Number.isNaN(x) ? "nan" : x > 0 ? "inf" : "\u2212inf";
   const size = Math.abs(x);
   if (size < 1e7 && (Number.isInteger(x) || size >= 10 ** digits - 0.5)) return minus(String(Math.round(x)));
   const [mantissa, exponent] = x.toExponential(digits - 1).split("e").map(Number);
   const short = exponent < -4 || exponent >= digits ? `${mantissa}e${exponent}` : String(Number(x.toPrecision(digits)));
   return minus(short);
+}
+
+const SPECIAL = /(?<![\w.\u2212])(\u2212?(?:inf|nan))(?![\w.])/;
+
+/** Return a text in parts: NaN and infinities are elements, made by `make`. */
+const marked = (text, make = (word) => el("span", { class: "special" }, word)) =>
+  text.split(SPECIAL).map((part, i) => (i % 2 ? make(part) : part));
+
+/** Return the same for a drawing. */
+const markedShapes = (text) => marked(text, (word) => shape("tspan", { class: "special" }, word));
+
+function setNumbers(element, text) {
+  if (element.textContent !== text) element.replaceChildren(...markedShapes(text));
 }
 
 const nested = (x) => (Array.isArray(x) ? `[${x.map(nested).join(", ")}]` : number(x));
@@ -85,17 +104,27 @@ function whole(value, most = 6) {
   return text.length <= LONGEST ? text : "";
 }
 
-/** Return minimum, maximum, mean, spread, and the numbers of NaN and infinity; nothing if the record lacks them. */
+/** Return minimum, maximum, mean, spread, and how often NaN, infinities and minus infinity occur; nothing if unknown. */
 function statistics(value) {
   if (value.statistics) return value.statistics;
-  const all = [value.all].flat(Infinity).map(Number);
+  const all = [value.all].flat(Infinity).map(Number); // of booleans, too
   const finite = all.filter(Number.isFinite);
   if (value.all === undefined || !all.length) return null;
   const mean = finite.reduce((a, b) => a + b, 0) / finite.length;
   const spread = Math.sqrt(finite.reduce((a, b) => a + (b - mean) ** 2, 0) / finite.length);
   const ends = finite.length ? [Math.min(...finite), Math.max(...finite), mean, spread] : [null, null, null, null];
-  const nan = all.filter(Number.isNaN).length;
-  return [...ends, nan, all.length - finite.length - nan];
+  return [...ends, ...oddIn(all)];
+}
+
+/** Return how often NaN, infinities of both signs and minus infinity occur. */
+const oddIn = (all) =>
+  [Number.isNaN, (x) => Math.abs(x) === Infinity, (x) => x === -Infinity].map((is) => all.reduce((n, x) => n + is(x), 0));
+
+/** Return how often NaN and each infinity occur, in words. */
+function special([least, , , , nan, infinite, negative = 0]) {
+  const found = Object.entries({ nan, inf: infinite - negative, "\u2212inf": negative }).filter(([, many]) => many);
+  if (least === null && found.length === 1) return `all ${found[0][0]}`;
+  return found.map(([word, many]) => `${many} ${word}`).join(" ");
 }
 
 /** Describe a value in a few characters: all its elements, or their range. */
@@ -103,10 +132,10 @@ function gist(value, most = 6) {
   const all = whole(value, most);
   if (all) return all;
   const found = statistics(value);
-  if (!found || found[0] === null) return sizes(value.shape);
-  const odd = (found[4] ? ` ${found[4]} nan` : "") + (found[5] ? ` ${found[5]} inf` : "");
-  const range = found[0] === found[1] ? `all ${number(found[0])}` : `${number(found[0], 3)} … ${number(found[1], 3)}`;
-  return range + odd;
+  const odd = found ? special(found) : "";
+  if (!found || found[0] === null) return odd || sizes(value.shape);
+  const range = found[0] === found[1] ? `${odd ? "" : "all "}${number(found[0])}` : `${number(found[0], 3)} … ${number(found[1], 3)}`;
+  return odd ? `${range} ${odd}` : range;
 }
 
 const shorten = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);

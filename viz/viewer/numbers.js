@@ -114,7 +114,7 @@ function liveElements(i) {
   const { shape: sides } = values[i];
   const all = Array.from(tensorNow(i).data);
   const one = (x, k) =>
-    el("span", { class: "live", ...sliderFor(i, k) }, number(values[i].dtype === "bool" ? x === 1 : x));
+    el("span", { class: "live", ...sliderFor(i, k) }, marked(number(values[i].dtype === "bool" ? x === 1 : x)));
   if (!sides.length) return el("code", { class: "all" }, one(all[0], 0));
   const wide = sides.length > 1 ? sides.at(-1) : Math.min(sides[0], WIDE);
   const rows = Array.from({ length: Math.ceil(all.length / wide) }, (_, r) => all.slice(r * wide, (r + 1) * wide));

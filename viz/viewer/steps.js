@@ -133,6 +133,7 @@ function addsUp(value) {
   const parts = (arrivals.get(value) ?? []).map(([, gives]) => [values[gives].all].flat(Infinity)[0]);
   const total = [values[gradientOf.get(value)].all].flat(Infinity)[0];
   const sum = parts.reduce((a, b) => a + b, 0);
+  if (typeof total === "number" && !Number.isFinite(total)) return Object.is(Math.fround(sum), total);
   return !(Math.abs(sum - total) > 1e-3 * Math.max(...parts.map(Math.abs), Math.abs(total)));
 }
 

@@ -14,8 +14,7 @@ function summaryOf(tensor, old) {
 }
 
 function statisticsOf(all, finite) {
-  const nan = all.reduce((n, x) => n + Number.isNaN(x), 0);
-  const odd = [nan, all.length - finite.length - nan];
+  const odd = oddIn(all);
   if (!finite.length) return [null, null, null, null, ...odd];
   let [low, high, total, squares] = [Infinity, -Infinity, 0, 0];
   for (const x of finite) [low, high, total] = [Math.min(low, x), Math.max(high, x), total + x];

@@ -38,6 +38,7 @@ function leafDetails(box) {
   return [
     title(values[value].name, leafKind(value)),
     valueParts(value),
+    specialNotes(box),
     users.length ? el("p", { class: "note" }, `used by ${count(users.length, "operation")}`) : null,
     whyNotLive ? el("p", { class: "note" }, `Its numbers cannot be changed: ${whyNotLive}.`) : null,
     jumps(box),
@@ -91,6 +92,7 @@ function opDetails(box) {
       module && `module: ${module}`,
     ),
     op.out.slice(0, 4).map((value) => valueParts(value)),
+    specialNotes(box),
     formulas(op),
     op.rule ? part("Tangent", el("p", {}, el("code", {}, op.rule.replace(/^= /, "")))) : null,
     transforms(op),
@@ -99,6 +101,10 @@ function opDetails(box) {
     jumps(box),
   ];
 }
+
+/** List the first NaN and infinities of the passes that are made here. */
+const specialNotes = (box) =>
+  specialRows(box).map((row) => (isLive && !isOriginal() ? null : el("p", { class: "note special" }, `${row.pass}: ${row.last}`)));
 
 /** Show value, gradient and tangent of one value, as far as they are known at this step. */
 function valueParts(value) {
@@ -140,7 +146,7 @@ function contents(value, i) {
   if (canChange(i) && elements(value) <= FEW_ELEMENTS) return liveElements(i);
   if (value.all !== undefined) {
     const rows = value.shape.length === 2 && elements(value) ? value.all : null;
-    if (!rows) return el("code", { class: "all" }, nested(value.all));
+    if (!rows) return el("code", { class: "all" }, marked(nested(value.all)));
     return el(
       "table",
       { class: "all" },
@@ -151,7 +157,7 @@ function contents(value, i) {
           el(
             "tr",
             {},
-            row.map((x) => el("td", {}, number(x))),
+            row.map((x) => el("td", {}, marked(number(x)))),
           ),
         ),
       ),
@@ -159,16 +165,17 @@ function contents(value, i) {
   }
   const found = statistics(value);
   if (!found) return el("p", { class: "note" }, "not in the record");
-  const names = ["min", "max", "mean", "std", "nan", "inf"];
+  const names = ["min", "max", "mean", "std", "nan", "inf", "\u2212inf"];
+  const amounts = [...found.slice(0, 5), found[5] - (found[6] ?? 0), found[6] ?? 0];
   const list = el(
     "dl",
     { class: "statistics" },
     names.map((name, i) =>
       el(
         "div",
-        { class: i > 3 && found[i] ? "odd" : "" },
+        { class: i > 3 && amounts[i] ? "odd" : "" },
         el("dt", {}, name),
-        el("dd", {}, found[i] === null ? "–" : number(found[i])),
+        el("dd", {}, amounts[i] === null ? "–" : number(amounts[i])),
       ),
     ),
   );

@@ -18,6 +18,7 @@ from ...core.inplace import writable
 from ...core.saved import memory
 from ...core.tensor import Tensor
 from ...errors import error
+from ...events import events, unheard
 from ...tensors.printing import error_notes
 from ..dimensions import axes
 from ..pad import pad
@@ -292,7 +293,8 @@ def move(running: Tensor | None, kept: float, now: Tensor, share: float) -> None
     if running is None:
         return
     frame = current()
-    if (frame is ON or frame is OFF) and writable(running) and type(a := running._a) is type(now._a) is np.ndarray:
+    plain = (frame is ON or frame is OFF) and events.writes is unheard and writable(running)
+    if plain and type(a := running._a) is type(now._a) is np.ndarray:
         previous = silence()  # no observer: update the arrays directly
         try:
             a *= kept
