@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from . import files, slide, stories, updates
+from .backward_passes import of_passes
 from .card_parts import Card
 from .directions import below
 from .drawn_graph import Graph
@@ -51,8 +52,9 @@ def draw(
     """Draw a record, the graph behind a tensor, or a function called with `args`.
 
     Args:
-        what: a record of `minigrad.record` (or its dict), a tensor with a graph, its `grad_fn`, or a function; or a node of
-            another engine's graph, an object with `value` (or `data`), `grad` and `parents`.
+        what: a record of `minigrad.record` (or its dict), a tensor with a graph, its `grad_fn`, a tuple of tensors, each of
+            which has a backward pass in its own colour, or a function; or a node of another engine's graph, an object with
+            `value` (or `data`), `grad` and `parents`.
         args: the function's arguments.
         passes: any of "forward", "backward", "jvp"; "all" for all three. The default is the forward pass, or, if the program
             differentiates a derivative, all passes of the program itself as one picture.
@@ -164,7 +166,7 @@ class Drawing:
     ):
         self.open, self.drawn = open, passes
         self.story: Graph | None = None
-        self.record = record = without(record, view.show)
+        self.record = record = without(of_passes(record), view.show)
         self.passes, self.view, self.depth, self.max_nodes, self.theme = passes, view, depth, max_nodes, theme
         with _uncollected():
             self.whole = Graph(record, view=view)

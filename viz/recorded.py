@@ -50,7 +50,8 @@ def recorded(
         if given := [seed for seed in seeds if seeds[seed] is not None]:
             raise ValueError(f"draw: the nodes have their gradients and tangents. Leave out {' and '.join(given)}.")
         return record_of_graph(what, public_variables(caller)), {}
-    if isinstance(what, minigrad.Tensor) or hasattr(what, "next_functions"):
+    tensors = isinstance(what, (tuple, list)) and what and all(isinstance(one, minigrad.Tensor) for one in what)
+    if isinstance(what, minigrad.Tensor) or tensors or hasattr(what, "next_functions"):
         if seeds["tangent"] is not None:
             raise ValueError("draw: a tensor has no jvp pass. Pass a function with its arguments, and tangent.")
 

@@ -42,21 +42,11 @@ def function(f: Callable, inputs: tuple, of: Any, tangents: tuple | None) -> Ask
     for out in rec.outputs:
         if out in back:
             return Asked(rec, "gradient", back[out], f"the result of {rec.program_name}")
-    notes = forget_backward(rec)
+    notes = ["the function runs backward itself; this explains the derivative of its result"] if rec.runs else []
     with rec:
         run_backward(rec, [rec.values[out].tensor for out in rec.outputs])
     rec.settle()
     return Asked(rec, "gradient", chosen(rec, of), notes=notes)
-
-
-def forget_backward(rec: Record) -> list[str]:
-    """Forget a backward that the function ran itself, because the derivative of its result is explained instead."""
-    if not rec.gradients:
-        return []
-    rec.gradients.clear()
-    for group in rec.groups:
-        group.edges, group.upstreams = (), ()
-    return ["the function runs backward itself; this explains the derivative of its result"]
 
 
 def name_result(rec: Record, f: Callable) -> None:
@@ -103,8 +93,8 @@ def behind_results(rec: Record) -> set[int]:
 
 def chosen(rec: Record, of: Any) -> int:
     """Return the value to differentiate with respect to: the first one, or the one that `of` names, counts or is."""
-    leading = behind_results(rec)
-    having = [v for v in rec.values if v.index in rec.gradients]
+    leading, gradients = behind_results(rec), rec.gradients
+    having = [v for v in rec.values if v.index in gradients]
     having = [v for v in having if v.index in leading] or having  # not those of earlier training steps
     able = [v for v in having if v.kind == "parameter"]
     if of is not None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import error
 from ..record.build import flows_of, numbered
+from ..record.gradient_flow import Run
 from ..record.labels import ShownNames
 from ..record.recorder import Record
 from ..record.schema import summary
@@ -33,6 +34,7 @@ class Asked:
     label: str = ""
     owned: bool = False  # True for the .grad of the value's tensor
     notes: list[str] = field(default_factory=list)
+    runs: list[Run] | None = None  # the backward passes that the gradient comes from; None: those of the results
 
 
 class Derivation:
@@ -41,7 +43,8 @@ class Derivation:
     def __init__(self, asked: Asked):
         self.rec, self.kind, self.value = asked.rec, asked.kind, asked.value
         self.label, self.notes = asked.label, list(asked.notes)
-        self.links = Links(self.rec, self.kind)
+        self.runs = self.rec.shown_runs() if asked.runs is None else asked.runs
+        self.links = Links(self.rec, self.kind, self.runs)
         self.order = self.values_on_paths()
         self.seeds = {v: s for v in self.order if np.any((s := self.links.seed(v)) != 0)}
         self.counts: dict[int, int] = {}
@@ -66,13 +69,13 @@ class Derivation:
 
     def explanation(self, index: Any) -> Explanation:
         """Explain all elements, or one."""
-        document, number = numbered(self.rec)
+        document, number = numbered(self.rec, shown=self.runs)
         record = document.to_dict()
         asked = self.links.number[self.value]
         elements = self.chosen(index)
         steps = self.steps(elements)
         ends = list(self.seeds) if self.kind == "gradient" else [self.value]
-        renumbering = Renumbering(number, record, self.kind)
+        renumbering = Renumbering(number, record, self.kind, [run.number for run in self.runs])
         return Explanation(
             self.kind,
             number(self.value),
@@ -222,8 +225,8 @@ class Derivation:
 class Renumbering:
     """Translates the numbers of a recording into those of its document."""
 
-    def __init__(self, number: Any, record: dict, kind: str):
-        self.number, self.record, self.kind = number, record, kind
+    def __init__(self, number: Any, record: dict, kind: str, runs: list[int]):
+        self.number, self.record, self.kind, self.runs = number, record, kind, runs
         self.ops = {group: record["ops"][id] for group, id in number.ops.items()}
 
     def step(self, derived: Any) -> Step | Sum:
@@ -254,7 +257,7 @@ class Renumbering:
         """Return the record's formula for the contribution of a link."""
         if self.kind == "tangent":
             return next((p["formula"] for p in op["pushes"] if p["output"] == self.number(link.value)), "")
-        edges = zip(flows_of(link.group, self.number), op["edges"])
+        edges = [(f, edge) for f, edge in zip(flows_of(link.group, self.number), op["edges"]) if f.run in self.runs]
         ends = {(f.value, f.position if link.position is not None else None): edge["formula"] for f, edge in edges}
         return ends.get((link.value, link.position), "")
 
@@ -268,10 +271,11 @@ class Renumbering:
     def part_of_record(self, order: list[int], ends: list[int]) -> dict:
         """Return the part of the record that leads to `ends`, with only the derivatives of values on the paths."""
         on_the_way, wanted, ops = {self.number(v) for v in order}, {self.number(v) for v in ends}, []
+        runs = self.runs
         for op in reversed(self.record["ops"]):
             if op["phase"] == "forward" and wanted & set(op["outputs"]):
                 wanted.update(i for i in op["inputs"] if isinstance(i, int))
-                edges = [edge for edge in op["edges"] if edge["input"] in on_the_way]
+                edges = [edge for edge in op["edges"] if edge["input"] in on_the_way and edge["run"] in runs]
                 tangents = {v: t for v, t in op["tangents"].items() if int(v) in on_the_way}
                 ops.insert(0, {**op, "edges": edges, "tangents": tangents})
         gradients = {v: g for v, g in self.record["gradients"].items() if int(v) in on_the_way}

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..arrays import dtypes
 from ..record.build import consumed, ends
+from ..record.gradient_flow import Run
 from ..record.recorder import Record
 from ..record.values import OpEntry
 from . import local_partials
@@ -30,25 +31,25 @@ class Link:
 
 
 class Links:
-    """The derivatives of one kind in a recording."""
+    """The derivatives of one kind in a recording: the tangents, or the gradients in some backward passes."""
 
-    def __init__(self, rec: Record, kind: str):
-        self.rec, self.kind = rec, kind
+    def __init__(self, rec: Record, kind: str, runs: list[Run]):
+        self.rec, self.kind, self.runs = rec, kind, runs
         self.number: dict[int, np.ndarray] = {}  # value -> its derivative
         self.into: dict[int, list[Link]] = defaultdict(list)
         self.gradients() if kind == "gradient" else self.tangents()
 
     def gradients(self) -> None:
         """Collect links from results back to arguments."""
-        rec = self.rec
-        self.number = {v: held(rec, g) for v, g in rec.gradients.items()}
+        rec, runs = self.rec, {run.number for run in self.runs}
+        self.number = {v: held(rec, g) for v, g in rec.gradients_in(self.runs).items()}
         groups = [g for g in rec.groups if g.events]
         used = consumed(groups, rec.outputs)
         for group in groups:
             sources: list = [(o, None) for o in ends(group, used)[1] if o in self.number]
             by_input: dict[tuple, list] = defaultdict(list)  # each run of the engine adds a flow for every input
             for flow in group.edges:
-                if flow.upstream is not None:
+                if flow.upstream is not None and flow.run in runs:
                     by_input[flow.value, flow.position if len(group.events) == 1 else None].append(flow)
             for (value, position), flows in by_input.items():
                 gives = np.asarray(sum(held(rec, flow.gives) for flow in flows))

@@ -128,16 +128,20 @@ def unknown(found: list, name: str, lost: str) -> Exception:
 def in_recording(rec: Record, t: Tensor) -> Asked | None:
     """Return a tensor as a derivative in a recording: the .grad of a value, or a gradient or tangent of its passes."""
     rec.settle()
+    index = rec._ids.get(id(plain_tensor(t)._a), -1)
+    added = rec.runs_of_grad(index)
     for noted in reversed(rec.values):
-        if noted.tensor is not None and noted.tensor._grad is t and noted.index in rec.gradients:
-            return Asked(rec, "gradient", noted.index, owned=True)
-    index = rec._ids.get(id(plain_tensor(t)._a))
-    for value, gradient in rec.gradients.items():
-        if gradient == index is not None:
-            return Asked(rec, "gradient", value)
+        if noted.tensor is not None and noted.tensor._grad is t:
+            runs = [run for run in added or rec.runs if noted.index in run.gradients]
+            if runs:
+                return Asked(rec, "gradient", noted.index, owned=True, runs=runs)
+    for run in reversed(rec.runs):
+        for value, gradient in run.gradients.items():
+            if gradient == index:
+                return Asked(rec, "gradient", value, runs=[run])
     for group in rec.groups:
         for value, tangent in group.tangents.items():
-            if tangent == index is not None:
+            if tangent == index:
                 return Asked(rec, "tangent", value)
     return None
 
@@ -146,7 +150,9 @@ def checked(asked: Asked, t: Tensor) -> Asked:
     """Add a note if the tensor no longer holds the recorded gradient."""
     if asked.kind == "tangent":
         return asked
-    recorded = np.asarray(asked.rec.values[asked.rec.gradients[asked.value]].numbers())
+    rec = asked.rec
+    gradients = rec.gradients if asked.runs is None else rec.gradients_in(asked.runs)
+    recorded = np.asarray(rec.values[gradients[asked.value]].numbers())
     if not np.allclose(host(plain_tensor(t)._a), recorded, rtol=1e-4, equal_nan=True):
         what = f"the tensor now holds {short(plain_tensor(t)._a)}, not the gradient explained here: "
         why = "other backward calls added to it, or it was zeroed in between"

@@ -112,12 +112,13 @@ def compare_gradients(rec: Record, owner: Tensor, name: str) -> None:
 
     Gradients of other tensors are ignored if they were written to, for example by another backward.
     """
+    gradients = rec.gradients
     for t in [owner, *tensors()]:
         known = None if t._grad is None else rec.value_of(history(t))
-        if known not in rec.gradients or t is not owner and written(t._grad):
+        if known not in gradients or t is not owner and written(t._grad):
             continue
         whose = f"{name}.grad" if t is owner else f"the .grad of another tensor of shape {tuple(t.shape)}"
-        now = np.asarray(rec.values[rec.gradients[known]].numbers())
+        now = np.asarray(rec.values[gradients[known]].numbers())
         agree(whose, plain_tensor(t._grad)._a, now, written(t._grad) or NOT_WRITTEN)
 
 

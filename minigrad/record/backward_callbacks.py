@@ -21,7 +21,9 @@ from .values import bottom
 class Running:
     """The log of one run. On arrays, the engine runs in `frame`; on Tensors, `frame` is None and it runs where it is."""
 
-    def __init__(self, rec: Any, run: BackwardRun, frame: Frame | None):
+    def __init__(self, rec: Any, run: BackwardRun, seeds: list, frame: Frame | None):
+        place = None if rec.added_backward else run.place
+        self.facts = list(run.roots), list(seeds), place, run.freed is None, frame is None
         self.rec, self.log, self.frame, self.end, self.summing = rec, rec.log, frame, run.end, False
         run.end, run.arrived = self.accumulated, self.note_arrived
         step = self.step_on_tensors if frame is None else self.step_on_arrays
@@ -34,7 +36,7 @@ class Running:
         rec._backward += 1
         self.began = perf_counter()
         rec.ran_backward = True
-        self.log.append([EventLog.run_began, self.frame is None])
+        self.log.append([EventLog.run_began, *self.facts])
         if self.frame is not None:
             self.old = current()
             enter(self.frame)

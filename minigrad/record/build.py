@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ from .callers import module_classes
 from .constants import brief
 from .contents import contents_of
 from .cuts import reason, with_derivatives
+from .gradient_flow import Run
 from .inner_calls import Inside, named_by_author
 from .labels import Labels, is_state, tangents_of
 from .method_formulas import compose
@@ -77,15 +78,22 @@ class Numbers:
         """Return a reference of the recording as one of the document."""
         return schema.jsonable(ref) if type(ref) is dict else self.new[ref]
 
+    def maybe(self, ref: int | None) -> int | None:
+        """Return the same; None for None."""
+        return None if ref is None else self.new[ref]
+
     def values(self) -> list:
         """Return the mentioned values, ordered by their new numbers."""
         return [value(self.noted[old], new) for old, new in self.new.items()]
 
 
-def numbered(rec: Record, outside: Collection[int] = (), contents: bool = False) -> tuple[schema.Document, Numbers]:
+def numbered(
+    rec: Record, outside: Collection[int] = (), contents: bool = False, shown: Sequence[Run] | None = None
+) -> tuple[schema.Document, Numbers]:
     """Return the document of a recording, possibly with contents of values, and the numbers of its values there.
 
-    Arrays `outside` are known by their identity to a record around this one, and shown by their names there.
+    Arrays `outside` are known by their identity to a record around this one, and shown by their names there. `shown` are the
+    backward passes to which the document's gradients belong, instead of all.
     """
     rec.settle()
     number = Numbers(rec)
@@ -97,15 +105,22 @@ def numbered(rec: Record, outside: Collection[int] = (), contents: bool = False)
         for g in travels:  # a received tensor may have become a leaf since, by h.requires_grad_()
             inputs, outputs = sides[g]
             sides[g] = inputs, [o if o in used else leaves.get(id(rec.values[o].array), o) for o in outputs]
-    freeing = {
-        g.of: ids[g] for g in reversed(groups) if g.of is not None and not g.again
-    }  # operation -> its first backward entry
+    # operation -> its entry in the pass that frees its saved tensors
+    freeing = {g.of: ids[g] for g in reversed(groups) if g.of is not None and not g.again and not rec.keeps(g.run)}
     ops = [entry(g, ids, sides, number, freeing.get(g)) for g in groups]
     for ref in [r for g in groups if g.given for r in refs_in(list(g.given.values()))]:
         number(ref)  # arguments can also be values used only for their shape, as in x.view_as(y)
     tangents = tangent_entries(groups, ids, sides, number, len(ops))
     ops += tangents
-    gradients = {number(v): number(g) for v, g in sorted(rec.gradients.items()) if v in number.new}
+    found = rec.gradients_in(rec.runs if shown is None else shown)
+    shown = rec.shown_runs() if shown is None else shown
+    gradients = {number(v): number(g) for v, g in sorted(found.items()) if v in number.new}
+    backwards = [backward(run, run in shown, number, number.new) for run in rec.runs]
+    grads = [
+        schema.Accumulation(number(one.value), one.run, *map(number.maybe, one[2:]))
+        for one in rec.accumulations
+        if one.value in number.new
+    ]
     passes = [p for p, ran in (("forward", True), ("backward", rec.ran_backward), ("jvp", rec.ran_jvp)) if ran]
     program: dict[str, Any] = {"file": rec.file, "name": rec.program_name, "passes": passes}
     if classes := module_classes(rec.module_paths, (g.modules for g in groups)):
@@ -113,7 +128,9 @@ def numbered(rec: Record, outside: Collection[int] = (), contents: bool = False)
     outputs = [number(o) for o in rec.outputs]
     settle_phases(ops)
     times = times_of(rec, ids, tangents)
-    document = schema.Document(program, number.values(), ops, outputs, gradients, times)
+    document = schema.Document(
+        program, number.values(), ops, outputs, gradients, times, backwards=backwards, grads=grads
+    )
     moved = set(tangents_of(ops).values())
     for v in document.values:  # the directions of a jacfwd, but not a tangent that the program has in a variable
         v.kind = "tangent" if v.kind == "input" and not v.name and v.id in moved else v.kind
@@ -126,6 +143,24 @@ def numbered(rec: Record, outside: Collection[int] = (), contents: bool = False)
     document.reads = list(reads_of(rec, number))
     document.contents = contents_of(rec, document, number) if contents else {}
     return document, number
+
+
+def backward(run: Run, shown: bool, number: Callable, known: Container) -> schema.Backward:
+    """Return a backward pass of the document; `number` tells the number of a value that is `known` there."""
+    roots = [(root, seed) for root, seed in zip(run.roots, run.seeds) if root in known and seed in known]
+    gradients = dict(sorted((number(v), number(g)) for v, g in run.gradients.items() if v in known))
+    return schema.Backward(
+        run.number,
+        [number(root) for root, _ in roots],
+        [number(seed) for _, seed in roots],
+        run.where,
+        run.keep,
+        run.create,
+        run.within,
+        run.differentiated,
+        shown,
+        gradients,
+    )
 
 
 def times_of(rec: Record, ids: dict[OpEntry, int], tangents: list[schema.Op]) -> dict[int, float]:
@@ -157,7 +192,8 @@ def write_words(rec: Record, document: schema.Document, number: Numbers, sides: 
     for group, i in number.ops.items():
         if group.function and group.events:
             saved |= named_by_author(group.events[0].cls, document.ops[i].saved)
-    named.write(document.ops, document.gradients, saved)
+    owned = [*document.gradients.items(), *(pair for one in document.backwards for pair in one.gradients.items())]
+    named.write(document.ops, owned, saved, [(one.value, one.after) for one in document.grads])
     wording = Wording(rec, number, named)
     for group, i in number.ops.items():
         op = document.ops[i]
@@ -243,7 +279,7 @@ def method(ran: Inside, rec: Record, number: Numbers, kinds: dict[int, str]) -> 
     same = {new: outside[array] for new, array in at.items() if array in outside}
     made = document.to_dict()
     inputs = [inner.new.get(i) for i in ran.inputs]
-    return schema.Method(ran.name, made["values"], made["ops"], made["outputs"], same, inputs, made["reads"])
+    return schema.Method(ran.name, made["values"], made["ops"], made["outputs"], same, inputs, made["reads"], ran.run)
 
 
 def value(noted: ValueInfo, new: int) -> schema.Value:
@@ -352,7 +388,9 @@ def entry(g: OpEntry, ids: dict, sides: dict, number: Numbers, back: int | None)
     op.cut = reason(g, inputs, outputs, number.rec, number.tracked)
     if g.phase == "forward" and g.events and g.events[0].views:
         op.views = [schema.View(layer, inputs) for layer, inputs in g.events[0].views]
-    op.edges = [schema.Edge(new[f.value], f.partial, new[f.upstream], new[f.gives]) for f in flows_of(g, number)]
+    op.edges = [
+        schema.Edge(new[f.value], f.partial, new[f.upstream], new[f.gives], run=f.run) for f in flows_of(g, number)
+    ]
     for v, size, node in () if g.again else g.kept:  # a repeated operation's saved tensors are freed right after use
         op.saved.append(schema.SavedValue(number(v), size, back if type(node._saved) is Freed else None))
     if g.tangents:

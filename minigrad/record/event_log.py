@@ -313,6 +313,7 @@ class EventLog(Transfers):
 
     def method_ran(self, ran: Any) -> None:
         """Note the operation for which a method of a custom Function ran; without gradients, its ctx does not tell."""
+        ran.run = self._runs[0].number if self._runs else 0
         if self._begun is not None and not self._begun.cls.primitive:
             ran.group = self._begun.group
 
@@ -356,7 +357,7 @@ class EventLog(Transfers):
 
     def phase(self, grad: bool) -> str:
         """Return the phase of an operation that runs now."""
-        return "backward" if self._runs else "update" if self._run and not grad else "forward"
+        return "backward" if self._runs else "update" if self.runs and not grad else "forward"
 
     def group_of(self, cls: Any, phase: str, call: Any, offset: int, layers: list) -> OpEntry:
         """Return the entry that an operation belongs to.

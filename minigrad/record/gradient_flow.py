@@ -5,6 +5,8 @@ Gradients are what the engine has: tensors or, in a first-order run (core/engine
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import cache, reduce
 from typing import Any, NamedTuple
 
@@ -12,15 +14,55 @@ from ..arrays.kinds import as_array
 from ..core.graph import Leaf, key, producer
 from ..core.tensor import Tensor
 from ..fast.text_plan import is_pointwise
-from .values import Event, Flow, OpEntry, ValueInfo, bottom
+from ..places import Place
+from .schema import Where
+from .values import NOWHERE, Event, Flow, OpEntry, ValueInfo, bottom
 
 
-class Run(NamedTuple):
-    """A backward that is running."""
+@dataclass(slots=True, eq=False)
+class Run:
+    """One backward pass. Its gradients are its own: those of another pass never mix with them."""
 
-    number: int
-    known: int  # the number of values before it began
-    flowing: dict  # flows to each node or leaf that still waits for others
+    number: int  # among the passes of the recording, from 1
+    where: Where
+    keep: bool  # True if it keeps the saved tensors
+    create: bool  # True if its gradients can be differentiated again
+    within: int = 0  # the number of the pass in which it runs, such as that of a custom backward that runs another
+    roots: Sequence = ()  # values; None for one that is not noted
+    seeds: Sequence = ()
+    gradients: dict = field(default_factory=dict)  # value -> its complete gradient in this pass
+    differentiated: bool = False  # True if a later pass differentiates it: then it is a part of the program
+    known: int = 0  # the number of values before it began
+    flowing: dict = field(default_factory=dict)  # flows to each node or leaf that still waits for others
+
+
+class Accumulation(NamedTuple):
+    """A pass adds a gradient to a leaf's `.grad`; `before` is None if it was empty."""
+
+    value: Any
+    run: int
+    gives: Any
+    before: Any
+    after: Any
+
+
+def shown_runs(runs: Sequence[Run], outputs: Iterable, behind: Callable[[], set]) -> list[Run]:
+    """Return the passes of some results: of each, the last pass that began there, or that gave it as a gradient.
+
+    If there is none, return the passes whose gradients the results are computed from (`behind` tells their values), or else
+    the last one that reached the results. Without results, all values where passes began count.
+    """
+    own = [run for run in runs if not run.differentiated and not run.within]
+    results = set(outputs) or {root for run in own for root in run.roots}
+    ends = [(run.number, results.intersection([*run.roots, *run.gradients.values()])) for run in own]
+    shown = set({result: number for number, found in ends for result in found}.values())
+    if not shown and own:
+        read = behind()
+        shown = {run.number for run in own if not read.isdisjoint(run.gradients.values())}
+    if not shown:
+        reached = {run.number for run in own if not run.gradients.keys().isdisjoint(results)}
+        shown = {max(reached)} if reached else reached
+    return [run for run in runs if run.number in shown or run.within in shown and not run.differentiated]
 
 
 class GradientFlow:
@@ -29,17 +71,16 @@ class GradientFlow:
     def __init__(self):
         self.values: list[ValueInfo] = []
         self.groups: list[OpEntry] = []
-        self.gradients: dict[int, int] = {}
+        self.outputs: list[int] = []
         self.leaves: dict[Leaf, int] = {}  # the latest value of each leaf
         self._ids: dict[int, int] = {}  # identity of a value (event_log.py), or id of a gradient -> its current number
         self._others: list = []  # kept alive, so that their ids stay unique
         self._made_by: dict[Any, Event] = {}  # node -> its event
         self._open: OpEntry | None = None  # of the function on the stack, or of the running backward
         self._closed: list = []  # groups to reopen when a backward has finished
-        self._runs: list[Run] = []  # the backwards that are running
-        self._run = 0  # the number of the latest run
-        # by differentiable run: the old values of the gradients that it changed
-        self._before: dict[int, dict[int, int | None]] = {}
+        self.runs: list[Run] = []  # all backward passes
+        self._runs: list[Run] = []  # those that are running
+        self.accumulations: list[Accumulation] = []
         self._sums: dict[tuple, int] = {}  # of two gradients
 
     def ref(self, t: Any, kind: str = "", edge: Any = None) -> Any:
@@ -63,14 +104,17 @@ class GradientFlow:
         return event.outputs[place] if place < len(event.outputs) else None
 
     # ------------------------------------------------------------------ runs of the engine
-    def run_began(self, differentiable: bool) -> None:
-        """Note that a run of the engine begins; the following operations are the engine's."""
+    def run_began(self, roots: Sequence, seeds: Sequence, place: Place | None, keep: bool, create: bool) -> None:
+        """Note that a run of the engine begins at a line of the program; the following operations are the engine's."""
         self._closed.append(self._open)
         self._open = None
-        self._run += 1
-        self._runs.append(Run(self._run, len(self.values), {}))
-        if differentiable:
-            self._before[self._run] = {}
+        within = self._runs[0].number if self._runs else 0
+        where = NOWHERE if place is None else Where(*place, place.code)
+        run = Run(len(self.runs) + 1, where, keep, create, within, known=len(self.values))
+        run.roots = [self.value_of(edge) for edge in roots]
+        self.runs.append(run)
+        self._runs.append(run)
+        run.seeds = [self.gradient(g) for g in seeds]
 
     def run_ended(self) -> None:
         """Note that a backward is over, and drop flows to nodes that needed no gradient."""
@@ -89,7 +133,7 @@ class GradientFlow:
         """Note that a gradient will be added to a leaf's `.grad`; that belongs to the rule that ran last."""
         self._closed.append(self._open)
         last = self.groups[-1] if self.groups else None
-        if last is not None and last.of is not None and last.run == self._run:
+        if last is not None and last.of is not None and last.run == len(self.runs):
             self._open = last
 
     def backward_ended(self) -> None:
@@ -141,27 +185,25 @@ class GradientFlow:
         if event is None:
             return self.arrived_outside(node, grads, flows)
         group, run = event.group, self._runs[-1].number
-        if group.run in self._before:  # a backward is being differentiated
-            self.forget_run(group.run)
+        if group.run and self.runs[group.run - 1].create:  # a backward is being differentiated
+            self.forget_run(self.runs[group.run - 1])
         given = [g for g, meta in zip(grads, node._meta) if meta is not None]  # a Function may return others
         for value, g in zip(event.outputs, given):
             if g is not None:
                 index = self.add_gradient(value, self.gradient(g))
                 group.upstreams += ((run, value, index),)
 
-    def forget_run(self, run: int) -> None:
+    def forget_run(self, run: Run) -> None:
         """Make the gradients of a run ordinary values, because its backward is differentiated as a part of the program.
 
         Its flows along the edges are not part of the derivative that is now computed.
         """
-        for value, before in self._before.pop(run).items():
-            if before is None:
-                self.gradients.pop(value, None)
-            else:
-                self.gradients[value] = before
+        if run.differentiated:
+            return
+        run.differentiated, run.gradients = True, {}
         for group in self.groups:
             if group.edges:
-                group.edges = tuple([flow for flow in group.edges if flow.run != run])
+                group.edges = tuple([flow for flow in group.edges if flow.run != run.number])
 
     def arrived_outside(self, node: Any, grads: Any, flows: Any) -> None:
         """Note a gradient for a leaf, or a node without a noted operation: its values are those that the gradient flowed to.
@@ -180,15 +222,52 @@ class GradientFlow:
                 self.add_gradient(value, self.gradient(grads[0]))
 
     def add_gradient(self, value: int, index: int) -> int:
-        """Add to the gradient of a value: a second backward of the program accumulates, as in `.grad`.
-
-        A run that a later one differentiates does not count (`forget_run`).
-        """
-        before = self.gradients.get(value)
-        if (changed := self._before.get(self._runs[-1].number)) is not None:
-            changed.setdefault(value, before)
-        self.gradients[value] = index if before is None else self.plus(before, index)
+        """Note the gradient of a value in the pass that runs; add it to an earlier part."""
+        known = self._runs[-1].gradients
+        known[value] = self.plus(known[value], index) if value in known else index
         return index
+
+    def shown_runs(self) -> list[Run]:
+        """Return the passes of the results."""
+        return shown_runs(self.runs, self.outputs, self.behind)
+
+    def behind(self) -> set[int]:
+        """Return the values from which the results are computed, also by tangents, without updates of parameters."""
+        found = set(self.outputs)
+        for group in [group for group in reversed(self.groups) if group.phase != "update"]:
+            made = [o for event in group.events for o in event.outputs]
+            if not found.isdisjoint(group.tangents.get(o) for o in made):
+                found.update(made, group.tangents.values())
+            for event in reversed(group.events):
+                if not found.isdisjoint(event.outputs):
+                    found.update(i for i in event.inputs if isinstance(i, int))
+        return found
+
+    def keeps(self, run: int) -> bool:
+        """Return True if a pass keeps the saved tensors."""
+        return run > 0 and self.runs[run - 1].keep
+
+    @property
+    def gradients(self) -> dict[int, int]:
+        """The gradient of each value in the passes of the results; several passes add up, as in `.grad`."""
+        return self.gradients_in(self.shown_runs())
+
+    def gradients_in(self, runs: Collection[Run]) -> dict[int, int]:
+        """Return the gradient of each value in some passes."""
+        found: dict[int, int] = {}
+        for run in runs:
+            for value, index in run.gradients.items():
+                found[value] = self.plus(found[value], index) if value in found else index
+        return found
+
+    def runs_of_grad(self, index: int) -> list[Run]:
+        """Return the passes that added up to a gradient, the content of a `.grad`, since it was empty."""
+        added = {one.after: one for one in self.accumulations}
+        found: list[Run] = []
+        while (one := added.pop(index, None)) is not None:
+            found.insert(0, self.runs[one.run - 1])
+            index = -1 if one.before is None else one.before
+        return found
 
     def plus(self, one: int, other: int) -> int:
         """Return the sum of two gradients, or the later one if their shapes differ, which transforms may cause."""
@@ -206,15 +285,21 @@ class GradientFlow:
         """
         g = g[0] if type(g) is list else g
         self.arrived(leaf, (g,))
-        if before is None:
-            if after is not None:
-                self.same(g, bottom(after))
+        run, value, gives = self._runs[-1].number, self.leaves.get(leaf), self.gradient(g)
+        if after is None or value is None:
             return
-        if copy is not None:
+        if before is None:
+            self.same(g, bottom(after))
+            self.accumulations.append(Accumulation(value, run, gives, None, gives))
+        elif copy is not None:
             self.freeze(before, copy)
-        had = self._ids.pop(id(bottom(before)), None)
-        if had is not None and copy is not None and after is not None:
-            self.also(self.plus(had, self.gradient(g)), bottom(after))
+            had = self._ids.pop(id(bottom(before)), None)
+            had = self.gradient(copy) if had is None else had
+            total = self.plus(had, gives)
+            self.also(total, bottom(after))
+            self.accumulations.append(Accumulation(value, run, gives, had, total))
+        else:
+            self._ids.pop(id(bottom(before)), None)
 
     def same(self, g: Any, other: Any) -> None:
         """Note that `other` is the same gradient as g."""

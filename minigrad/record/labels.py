@@ -74,14 +74,23 @@ class Labels:
         self.taken = {op.name for op in self.program}  # calls may use them, as in t(x)
 
     def write(
-        self, ops: Iterable[schema.Op], gradients: dict[int, int], saved: Mapping[int, str] = MappingProxyType({})
+        self,
+        ops: Iterable[schema.Op],
+        gradients: Iterable[tuple[int, int]],
+        saved: Mapping[int, str] = MappingProxyType({}),
+        grads: Iterable[tuple[int, int]] = (),
     ) -> dict[int, str]:
-        """Store the labels and shown names, and return the labels; `saved` are the names that Functions save by."""
+        """Store the labels and shown names, and return the labels; `saved` are the names that Functions save by.
+
+        `gradients` are pairs of a value and its gradient in a backward pass, `grads` of a leaf and a content of its `.grad`.
+        """
         ops = list(ops)
         self.name_variables()
         inner = self.inner_values(ops, saved)
         read = {i for op in self.program for i in op.inputs if isinstance(i, int)}
         owners = self.owners(ops, gradients)
+        self.sums = {after for _, after in grads} - owners.keys()
+        owners |= {after: v for v, after in grads if after in self.sums}
         detached = {op.outputs[0]: op for op in self.program if op.cut == op.name in schema.CALLS and op.outputs}
         detached = {i: op for i, op in detached.items() if not self.values[i].label}
         unnamed = [v for v in self.values.values() if not v.label and v.id not in inner and v.id not in detached]
@@ -161,9 +170,9 @@ class Labels:
             found[i] = f"{name}_{count[name]}" if count[name] > 1 else name
         return found
 
-    def owners(self, ops: list[schema.Op], gradients: dict[int, int]) -> dict[int, int]:
+    def owners(self, ops: list[schema.Op], gradients: Iterable[tuple[int, int]]) -> dict[int, int]:
         """Return the value that each gradient or tangent belongs to."""
-        found = {g: v for v, g in reversed(gradients.items())}
+        found = {g: v for v, g in reversed(list(gradients))}
         edges = [(op, edge) for op in ops for edge in op.edges]
         for op, edge in edges:
             for made, g in zip(op.outputs, edge.upstreams or [edge.upstream]):
@@ -193,6 +202,7 @@ class Labels:
                 of, is_tangent = self.values[owners[v.id]], v.kind == "tangent"
                 self.give(v, self.tangent(of.id) if is_tangent else f"{of.label}_grad")
                 v.shown = (TANGENT if is_tangent else GRAD) + of.shown
+                v.shown = f"{of.shown}.grad" if v.id in self.sums else v.shown
             for v in [] if ready else left:  # nothing is known about them
                 self.give(v, v.kind)
             left = [v for v in left if not v.label]

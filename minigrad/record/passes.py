@@ -93,7 +93,7 @@ def record(
 
 def began_backward(rec: Record) -> bool:
     """Return True if the program has run backward from its results; then their gradients cannot be chosen."""
-    ran = any(o in rec.gradients for o in rec.outputs)
+    ran = any(o in run.gradients for run in rec.runs for o in rec.outputs)
     if ran:
         refuse_gradient(rec.seeds)
     return ran
@@ -131,7 +131,7 @@ def run_backward(rec: Record, outs: list) -> None:
         return
     leaves = {id(v.tensor): v.tensor for v in rec.values if v.kind == "parameter" and type(v.tensor._edge) is Leaf}
     if roots and leaves:
-        rec.added_backward = True
+        rec.added_backward = True  # before it, so that it has no line
         autograd.grad(roots, list(leaves.values()), seeds_of(rec, roots), retain_graph=False, allow_unused=True)
 
 

@@ -81,7 +81,6 @@ class Record(EventLog, Layer, Observer):
         self.inside = inside  # True to record the methods of custom Functions, too
         self.in_method = False  # True for a recording of such a method, through which no gradient passes by itself
         self.program_name, self.file = name, file
-        self.outputs: list[int] = []
         self.notes: list[str] = []  # things that could not be recorded, with reasons
         self.clock = Clock(self.log, jvp) if times else None
         self.level = None if not jvp else Level() if self.clock is None else self.clock.level
@@ -314,14 +313,14 @@ class Record(EventLog, Layer, Observer):
 
         The engine's own operations are logged only if they can be differentiated again."""
         if not arrays:
-            noted, outer = Running(self, run, None), recorder_of(self._scope.frame.parent)
+            noted, outer = Running(self, run, grads, None), recorder_of(self._scope.frame.parent)
             return noted if not isinstance(outer, Profiler) else both(noted, outer.timing(run))
         quiet = Frame(self, False, None, False, OFF)  # the user's methods and hooks run under this recording, too
         quiet.on_op, quiet.eager_ok = ignore, True
         for g, seed in zip(grads, seeds):
             if g is not None:
                 self.note_same(g._a, seed)
-        return Running(self, run, quiet)
+        return Running(self, run, seeds, quiet)
 
     def found(self, gradients: dict) -> dict:
         """Return the requested gradients as Tensors; if one becomes another object, log that they are the same."""

@@ -66,6 +66,7 @@ class Edge:
     latex: str = ""
     upstreams: list = dataclasses.field(default_factory=list)  # of all results, None for those without one
     names: dict | None = None  # of a custom Function: the value of each name in the formula
+    run: int = 0  # the number of the backward pass in which the gradient passed
 
 
 @dataclasses.dataclass
@@ -98,6 +99,7 @@ class Method:
         default_factory=list
     )  # its arguments without ctx, None for unused ones and numbers
     reads: list = dataclasses.field(default_factory=list)  # of its values by Python
+    run: int = 0  # the number of the backward pass in which it ran
 
 
 @dataclasses.dataclass
@@ -144,7 +146,7 @@ class Op:
     inside: list = dataclasses.field(default_factory=list)
     module: list = dataclasses.field(default_factory=list)
     again: bool = False  # backward: a checkpoint repeats the operation `of`
-    run: int = 0  # backward: the number of its backward pass in the program, from 1
+    run: int = 0  # backward: the number of its backward pass
     transfers: list = dataclasses.field(default_factory=list)
     cut: str = ""  # why no gradient passes through it
 
@@ -160,6 +162,33 @@ class Op:
         if self.inside:
             made["inside"] = [dict(vars(ran), same=with_names(ran.same)) for ran in self.inside]
         return made
+
+
+@dataclasses.dataclass
+class Backward:
+    """One backward pass of the program."""
+
+    run: int  # its number, from 1
+    roots: list  # the values where it begins
+    seeds: list  # the gradient with which it begins at each root
+    where: Where  # the line that runs it; empty if the recording added it
+    keep: bool  # True if it keeps the saved tensors
+    create_graph: bool
+    within: int  # the number of the pass in which it runs, or 0
+    differentiated: bool  # True if a later pass differentiates it, so that it is a part of the program
+    shown: bool  # True if a picture of the outputs shows it
+    gradients: dict  # value -> its complete gradient in this pass
+
+
+@dataclasses.dataclass
+class Accumulation:
+    """A backward pass adds a gradient to the `.grad` of a leaf."""
+
+    value: int
+    run: int
+    gives: int  # the gradient that it adds
+    before: int | None  # the content of `.grad` before; None if it was empty
+    after: int
 
 
 @dataclasses.dataclass
@@ -186,6 +215,8 @@ class Document:
         default_factory=dict
     )  # value -> its elements, if they are recorded (contents.py)
     reads: list = dataclasses.field(default_factory=list)  # of values by Python
+    backwards: list = dataclasses.field(default_factory=list)  # the backward passes
+    grads: list = dataclasses.field(default_factory=list)  # what they add to the `.grad` of leaves
 
     def to_dict(self) -> dict:
         """Return the record as a JSON object: keys are strings, and operations on one line share its description."""
@@ -200,6 +231,11 @@ class Document:
             "times": with_names(self.times),
             "contents": with_names(self.contents),
             "reads": [vars(read) | {"where": vars(read.where).copy()} for read in self.reads],
+            "backwards": [
+                vars(one) | {"where": vars(one.where).copy(), "gradients": with_names(one.gradients)}
+                for one in self.backwards
+            ],
+            "grads": [vars(one).copy() for one in self.grads],
         }
 
     def to_json(self, indent: int | None = 1) -> str:

@@ -49,7 +49,7 @@ class Transfers(Regions):
     def transfer_writes(self, call: Any, reads: tuple) -> None:
         """Begin an entry: the results of a call are there, and about to be written into tensors."""
         if self.communicating() is None:
-            self._receiving = made = OpEntry("update" if self._run else "forward", call.name, where(call), [])
+            self._receiving = made = OpEntry("update" if self.runs else "forward", call.name, where(call), [])
             if reads and not self._runs:
                 made.events = (Event(Read, made, [self.ref(t) for t in reads], []),)
             self.groups.append(made)

@@ -38,11 +38,11 @@ HOOKS = "the program's hooks are not called here, so these are the gradients wit
 
 
 def add_backward(rec: Record) -> None:
-    """Add the backward pass from the results of a recording, unless the program ran it itself."""
-    outs = [rec.values[number].tensor for number in rec.outputs]
-    roots = [history(t) for t in outs if t is not None and t.requires_grad]
-    if roots and not any(number in rec.gradients for number in rec.outputs):
-        run_backward(rec, roots, asked=False)
+    """Add a backward pass from each result of a recording from which the program did not run it itself."""
+    began = {root for run in rec.runs for root in run.roots}
+    outs = [rec.values[number].tensor for number in rec.outputs if number not in began]
+    for root in [history(t) for t in outs if t is not None and t.requires_grad]:
+        run_backward(rec, [root], asked=False)
 
 
 def run_backward(rec: Record, roots: Sequence, asked: bool, seed: np.ndarray | None = None) -> None:
@@ -64,10 +64,10 @@ def run_backward(rec: Record, roots: Sequence, asked: bool, seed: np.ndarray | N
     leaves = [new for new in made.values() if type(new) is Leaf]
     calls_users_code = any(isinstance(node, Ctx) for node in nodes)
     same = same_random_numbers() if calls_users_code else nullcontext()
+    rec.added_backward = True
     with suppressed_warnings(), same, use(ON), rec:  # ON: no recording, profiler or mode around sees it
         seeds = [seed_at(rec, e, leaves, seed) for e in roots]
         engine.run([moved(e, made) for e in roots], seeds, {(leaf, 0) for leaf in leaves})
-    rec.added_backward = True
     old_of = {new: old for old, new in made.items()}
     for ran in rec.insides:
         ran.ctx = old_of.get(ran.ctx, ran.ctx)

@@ -392,7 +392,9 @@ def check_chains(ops: list) -> None:
 # ---------------------------------------------------------------------- the objects of docs/record.md
 shape = each(count)
 CLASSES = each_value(each_value(text))
-PROGRAM = fields({"file": text, "name": text, "passes": each(one_of(PHASES[:3])), "classes": CLASSES}, "passes")
+PROGRAM = fields(
+    {"file": text, "name": text, "passes": each(one_of(PHASES[:3])), "classes": CLASSES, "iteration": text}, "passes"
+)
 IDENTIFIED = fields({"id": count}, "id")
 VALUE = fields(
     {
@@ -426,12 +428,12 @@ WHERE = fields({"file": text, "line": count, "code": text, "function": text, "co
 SAVED = fields({"value": value, "bytes": count, "freed_by": optional(count)}, "value", "bytes")
 EDGE = fields(
     {"input": value, "partial": text, "upstream": optional(value), "gives": optional(value), "equations": each(text)}
-    | {"formula": text, "latex": text, "upstreams": each(optional(value)), "names": optional(named)},
+    | {"run": count, "formula": text, "latex": text, "upstreams": each(optional(value)), "names": optional(named)},
     *("input", "partial", "upstream", "gives"),
 )
 PUSH = fields({"output": value, "formula": text, "latex": text, "names": optional(named)}, "output", "formula")
 VIEW = fields({"layer": text, "inputs": each(shape)}, "layer", "inputs")
-METHOD = fields({"method": text}, "method", "same")
+METHOD = fields({"method": text, "run": count}, "method", "same")
 TRANSFER = fields(
     {"name": text, "words": text, "group": count, "ranks": each(count), "number": optional(count), "label": text}
     | {"peer": optional(count), "tag": count, "bytes": count, "rank": count, "divisor": count}
@@ -448,6 +450,15 @@ FOLDED = fields(
     {"kind": text, "ops": each(count, lengths=range(1, LARGEST)), "lines": each(count, lengths=(0, 2)), "names": counts}
     | {"parameters": count, "elements": count, "each": each(text), "cuts": each(text)},
     *("kind", "ops", "lines", "names", "parameters", "elements"),
+)
+BACKWARD = fields(
+    {"run": count, "roots": each(value), "seeds": each(value), "where": WHERE, "keep": flag, "create_graph": flag}
+    | {"within": count, "differentiated": flag, "shown": flag, "gradients": pairs(value)},
+    *("run", "roots", "shown", "gradients"),
+)
+ACCUMULATION = fields(
+    {"value": value, "run": count, "gives": value, "before": optional(value), "after": value},
+    *("value", "run", "gives", "after"),
 )
 READ = fields({"value": value, "how": text, "where": WHERE, "cut": flag}, "value", "how", "where")
 OP = fields(
@@ -483,5 +494,5 @@ OP = fields(
 DOCUMENT = fields(
     {"values": each(described), "ops": each(operation), "outputs": each(value), "gradients": pairs(value), "same": same}
     | {"inputs": each(optional(value)), "times": times, "lanes": each(LANE), "timeline": each(TIMES)}
-    | {"contents": contents, "reads": each(READ)}
+    | {"contents": contents, "reads": each(READ), "backwards": each(BACKWARD), "grads": each(ACCUMULATION)}
 )
