@@ -33,9 +33,6 @@ class Observer:
     def node_made(self, node: Node) -> None:
         """Observe a node that has become the history of tensors (on a frame or in the process)."""
 
-    def detached(self, how: str, t: Tensor, out: Tensor) -> None:
-        """Observe that the user detaches t, with the result `out`, which may be t (on a frame or in the process)."""
-
     def pack(self, t: Tensor, index: int | None) -> Any:
         """Return a Saved to keep instead of t, or None to keep t; `index` is its number among the node's outputs, or None."""
 
@@ -92,6 +89,9 @@ class Observer:
     # ------------------------------------------------------------------ tensors in the user's hands
     def read(self, t: Tensor, how: str) -> Any:
         """Observe that the user reads a tensor's values, `.grad` or the like; the answer replaces the result."""
+
+    def detached(self, how: str, t: Tensor, out: Tensor) -> None:
+        """Observe that the user detaches t, with the result `out`, which may be t itself."""
 
     def numbers(self, data: Any) -> Any:
         """Answer with the Python numbers of which to make a tensor, instead of `data`."""

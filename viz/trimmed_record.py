@@ -77,7 +77,7 @@ def numbers_read(record: dict) -> dict[float, int]:
     return {values[v]: v for v in read if isinstance(values[v], float) and not values[v].is_integer()}
 
 
-def is_read(argument: Any, numbers: dict[float, int]) -> bool:
+def is_read(argument: object, numbers: dict[float, int]) -> bool:
     """Return True for a constant that is one of these numbers."""
     constant = argument.get("const") if isinstance(argument, dict) else None
     return isinstance(constant, float) and constant in numbers

@@ -20,7 +20,7 @@ from ..arrays.devices import SIZES, Size, device
 from ..arrays.kinds import Array, place
 from ..events import events, services
 from ..signatures import getter
-from .frames import current, detached
+from .frames import current
 from .graph import Edge, Leaf, ViewOf, history, is_leaf, output_index, producer, retains
 from .saved import INFERENCE, Version, plain_tensor, version
 
@@ -146,7 +146,7 @@ class Tensor(Methods):
     def detach(self) -> Tensor:
         """Return an untracked tensor on the same memory.  Both see in-place writes to either, and autograd notices them."""
         t = self._alias()
-        detached("detach", self, t)
+        events.detached("detach", self, t)
         return t
 
     def _alias(self) -> Tensor:
@@ -184,9 +184,7 @@ class Box(Tensor):
     _spec = property(lambda t: (t._layer.shape(t), t._value._np_dtype))
 
     def detach(self) -> Tensor:
-        t = self._layer.detach(self)
-        events.detached("detach", self, t)
-        return t
+        return self._layer.detach(self)
 
 
 _retired: dict[int, Any] = {}  # leaves of tensors whose requires_grad was turned off, by id(tensor)

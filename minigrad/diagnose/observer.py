@@ -38,11 +38,6 @@ class Watcher(Observer):
         if anomaly.on:
             node._trace = user_place()
 
-    def detached(self, how: str, t: Any, out: Any) -> None:
-        """Note that the user detaches a tensor from its history."""
-        if mode.on and t._edge is not None:
-            detached.note_cut(how, t, out)
-
     def saved(self, saved: Saved) -> None:
         """Note the fingerprint of a saved tensor."""
         if mode.on:
@@ -93,6 +88,11 @@ class Diagnosis(Observer):
         if mode.on:
             debug.lend(storage(memory._a), how)
         return DataVersion(memory._a) if how == ".data" else None
+
+    def detached(self, how: str, t: Any, out: Any) -> None:
+        """Note that the user detaches a tensor from its history."""
+        if mode.on and t._edge is not None and out is not t and t._layer is None:
+            detached.note_cut(how, t, out)
 
     def origins(self, tensors: dict) -> list[str]:
         """Return lines that tell how tensors were made, as far as it is known."""

@@ -12,7 +12,7 @@ from ..core.function import Function
 from ..core.graph import ViewOf, history, producer
 from ..core.inplace import layout_of_example, shares
 from ..core.tensor import Box, Tensor, levels
-from ..events import services
+from ..events import events, services
 
 
 class Transform(Layer):
@@ -47,7 +47,8 @@ class Transform(Layer):
 
     def detach(self, t: Box) -> Box:
         """Return a constant of this layer and of the layers below."""
-        return self.box(t._value.detach())
+        events.detached("detach", t, out := self.box(t._value.detach()))
+        return out
 
     def separate(self, cls: type[Function]) -> Any:
         """Return a user's Function in the separate form.  Raises RuntimeError for the combined form."""

@@ -1,6 +1,6 @@
 """Where no gradient passes: `x.detach()`, `x.data` and the like have x's memory without its history.
 
-Such a tensor is a value of its own from its first use on, because x has derivatives and it has none.  Until then nothing is
+Such a tensor is a separate value from its first use on, because x has derivatives and it has none.  Until then nothing is
 noted: an optimizer that only writes to `p.data` writes to p.
 """
 

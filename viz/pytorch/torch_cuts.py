@@ -1,6 +1,6 @@
 """Where no gradient passes in a PyTorch program, as in minigrad's (minigrad/record/cuts.py).
 
-A detached tensor is a value of its own from its first use on; until then a write to it is one to its source.
+A detached tensor is a separate value from its first use on; until then a write to it is one to its source.
 """
 
 # pyright: reportMissingImports=false, reportPrivateImportUsage=false
@@ -48,7 +48,7 @@ class Cuts:
         return None if cut is None or t.requires_grad or id(t) in self.writing else cut
 
     def is_apart(self, t: torch.Tensor) -> bool:
-        """Return True if a detached tensor is a value of its own by now."""
+        """Return True if a detached tensor is a separate value by now."""
         return (cut := self.of(t)) is not None and bool(cut.call.outputs)
 
     def note(self, name: str, source: torch.Tensor, out: torch.Tensor, tracked: bool, at: Noted, where: Any) -> bool:
