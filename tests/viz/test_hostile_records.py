@@ -115,7 +115,7 @@ class Page(HTMLParser):
 
 def of_xml(text):
     root = ET.fromstring(text)
-    known = {"svg", "style", "g", "rect", "path", "text", "title", "pattern"}
+    known = {"svg", "style", "g", "rect", "path", "text", "tspan", "title", "pattern"}
     elements = [element.tag.removeprefix("{http://www.w3.org/2000/svg}") for element in root.iter()]
     assert set(elements) <= known
     names = {name for element in root.iter() for name in element.attrib}
