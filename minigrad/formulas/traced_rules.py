@@ -72,15 +72,15 @@ class Program:
             t._value = wrap(array(ref))
         return found
 
-    def computed(self) -> list[Any]:
-        """Return the outputs, with the expressions that compute them."""
+    def computed(self, values: Sequence[int] | None = None) -> list[Any]:
+        """Return the outputs, or other values of the steps, with the expressions that compute them."""
         known = {ref: box for ref, box in self.boxes.items() if ref not in self.outputs}
         with self.layer.running():
             for step in self.steps:
                 args = [i["const"] if isinstance(i, dict) else known[i] for i in step.inputs]
                 found = step.cls.apply(*args)
                 known |= zip(step.outputs, found if isinstance(found, tuple) else (found,))
-        return [known[o] for o in self.outputs]
+        return [known[o] for o in (self.outputs if values is None else values)]
 
     def pulled(self, grads: dict[int, Any]) -> dict[tuple, Any]:
         """Return the gradient of each outside argument, by step and position, from gradients of the outputs."""

@@ -55,6 +55,10 @@ class Wording:
         """Return the label of a value in formulas."""
         return self.named.values[self.number.new[ref]].label
 
+    def shown(self, ref: int) -> str:
+        """Return the name of a value for people."""
+        return self.named.values[self.number.new[ref]].shown
+
     def tangent(self, ref: int) -> str:
         """Return the name of a value's tangent in formulas."""
         return self.named.tangent(self.number.new[ref])
@@ -101,6 +105,7 @@ class Wording:
         if not group.events[0].cls.primitive:
             return self.write_custom(op, group, flows, outputs)
         words = Words(self, group, outputs, group.events)
+        self.name_saved(words)
         called = within = self.words(words, outputs, group.called())
         if called.dims and group.phase == "backward" and "vmap" not in group.layers:  # jacrev's batch, seen as a whole
             called = words
@@ -132,6 +137,14 @@ class Wording:
                 formula, set_formula = map(seen.filled, text)
                 out = self.number(seen.refs[o])
                 op.pushes.append({"output": out, "formula": formula, "latex": set_formula, "names": None})
+
+    def name_saved(self, words: Words) -> None:
+        """Show the values that only the operation knows, because it saves them, by their expressions if these are short."""
+        for ref in dict.fromkeys(ref for ref, _, _ in words.group.kept):
+            v = self.named.values.get(self.number.new.get(ref, -1))
+            if v is not None and v.id in self.named.inner and (text := words.saved(ref)):
+                shown = words.filled(text, self.shown)
+                v.shown = shown if len(shown) <= SHORT else v.shown
 
     def write_custom(self, op: schema.Op, group: OpEntry, flows: list[Flow], outputs: list) -> None:
         """Fill in the texts of a custom Function, by the names of its methods."""
@@ -201,6 +214,7 @@ class Wording:
 MARK, SYMBOL, TANGENT = "\0", "\1", "\2"  # around a value's position, for its label, its symbol or its tangent's name
 MARKED = re.compile("([\0\1\2]\\d+[\0\1\2])")
 TEMPLATES: dict[tuple, dict] = {}  # by pattern: the templates of each kind
+SHORT = 40  # characters of an expression that stands for a saved value
 LONGEST = 8_000  # characters of LaTeX: more is unreadable, and KaTeX does not render more
 MOST = 3_000  # number of patterns whose templates are kept
 
@@ -269,13 +283,13 @@ class Words:
         """Return the placeholder of a value's symbol in a template."""
         return f"{SYMBOL}{self.place[ref]}{SYMBOL}"
 
-    def filled(self, template: str) -> str:
-        """Return a template filled with the labels of this operation's values."""
+    def filled(self, template: str, name: Callable[[int], str] | None = None) -> str:
+        """Return a template filled with the labels of this operation's values, or with other names for them."""
         pieces, places = parsed(template)
         pieces = pieces.copy()
         for i, place, mark in places:
             ref = self.refs[place]
-            pieces[i] = self.wording.tangent(ref) if mark == TANGENT else self.wording.label(ref)
+            pieces[i] = self.wording.tangent(ref) if mark == TANGENT else (name or self.wording.label)(ref)
             if mark == SYMBOL:
                 pieces[i] = self.wording.symbol(ref)
         return "".join(pieces)
@@ -288,6 +302,12 @@ class Words:
             return e.text(found[0] if len(found) == 1 else ast.Tuple(found))
 
         return self.kept(("call",), make)
+
+    def saved(self, ref: int) -> str:
+        """Return the expression of a value that one of the operation's steps computes; "" for other values."""
+        if not any(ref in event.outputs for event in self.events):
+            return ""
+        return self.kept(("saved", self.place[ref]), lambda program: e.text(program.computed([ref])[0]._extra.tree)) or ""
 
     def written(self) -> str:
         """Return the call of the operation's function."""
