@@ -228,6 +228,7 @@ def write_texts(draft: Draft) -> None:
         wording.write(op, group, flows_of(group, number), *sides[group])
         if op.inside:
             compose(op, document.values)
+    named.number_saved()
     document.reads = list(reads_of(rec, number))
 
 

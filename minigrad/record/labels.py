@@ -80,12 +80,14 @@ class Labels:
         self.program = list(program)
         self.made = {o: op for op in self.program for o in op.outputs}
         self.taken = {op.name for op in self.program}  # calls may use them, as in t(x)
+        self.said: set[str] = set()  # the shown names
         self.frames: list[Frame] = []
 
     def write(self, ops: Iterable[schema.Op], *more: Any) -> dict[int, str]:
         """Store the labels and shown names, and return the labels; the arguments are those of `begin`."""
         self.begin(ops, *more)
         self.finish()
+        self.number_saved()
         return {v.id: v.label for v in self.values.values()}
 
     def begin(
@@ -111,24 +113,37 @@ class Labels:
         """Number the values without a name, here and in frames, in the order of a reader, and name derivatives after values."""
         every = [self, *self.all_frames()]
         taken = set[str]().union(*[named.taken for named in every])
-        numbers = (label for n in count() if (label := f"v{n}") not in taken)
+        free = (label for n in count() if (label := f"v{n}") not in taken)
         known = {self.same[v.id]: v for v in self.values.values() if v.label and v.id in self.same}
+        for named in every:
+            named.free, named.known = free, known
         for _, named, v in sorted(self.unnamed(), key=lambda one: one[0]):
-            like = known.setdefault(named.same[v.id], v) if v.id in named.same else v
-            if like is v or like.label in named.taken:
-                named.give(v, next(numbers))
-            else:
-                named.give(v, like.label, like.shown)
+            named.number(v)
         for named in every:
             named.tangents = {i: named.spelled_tangent(i, t) for i, t in tangents_of(named.ops).items()}
             named.name_derivatives()
+
+    def number_saved(self) -> None:
+        """Number the values that only operations know, which save them, if they have no other name."""
+        for v in self.inner:
+            if not v.label:
+                self.number(v)
+
+    def number(self, v: schema.Value) -> None:
+        """Give a value the next number, or its name in another record of the picture."""
+        like = self.known.setdefault(self.same.get(v.id, id(v)), v)
+        if like is v or like.label in self.taken:
+            self.give(v, next(self.free))
+        else:
+            self.give(v, like.label, like.shown)
+
     def give(self, v: schema.Value, label: str, shown: str = "") -> None:
         """Give a value its label, with an underscore if it is taken."""
         while label in self.taken:
             label += "_"
-            shown = ""
         self.taken.add(label)
-        v.label, v.shown = label, shown or label
+        v.label, v.shown = label, shown if shown and shown not in self.said else label
+        self.said.add(v.shown)
 
     # ------------------------------------------------------------------ variables
     def name_variables(self) -> None:
@@ -170,15 +185,15 @@ class Labels:
         return (op.where.file, op.where.line) if op and v.kind == "computed" and not op.inplace else None
 
     # ------------------------------------------------------------------ values without a name
-    def inner_values(self, saved: Mapping[int, str]) -> set[int]:
+    def inner_values(self, saved: Mapping[int, str]) -> list[schema.Value]:
         """Return the values that exist only inside operations, which save them; name those that have a name in `saved`."""
         outside = {v for op in self.ops for v in (*op.inputs, *op.outputs) if isinstance(v, int)}
         kept = dict.fromkeys(s.value for op in self.ops for s in op.saved if s.value not in outside)
-        found = {i for i in kept if not self.values[i].label}
-        for i in [i for i in kept if i in found and saved.get(i)]:
+        found = [i for i in kept if not self.values[i].label]
+        for i in [i for i in found if saved.get(i)]:
             label = as_label(saved[i])
             self.give(self.values[i], next(one for n in count(1) if (one := label + f"_{n}" * (n > 1)) not in self.taken))
-        return {i for i in found if not self.values[i].label}
+        return [self.values[i] for i in found if not self.values[i].label]
 
     def unnamed(self) -> Iterator[tuple[tuple, Labels, schema.Value]]:
         """Yield the values that need a number, here and in frames, each with its place in the order of a reader."""
@@ -191,9 +206,8 @@ class Labels:
         read = {i for op in self.program for i in op.inputs if isinstance(i, int)}
         for v in self.values.values():
             flows = v.kind in ("gradient", "tangent") and not self.is_ordinary(v, read)
-            if not v.label and not flows:
-                place = (3,) if v.id in self.inner else first.get(v.id, (2,))
-                yield (v.id in self.last, *place, v.id), self, v
+            if not v.label and not flows and v not in self.inner:
+                yield (v.id in self.last, *first.get(v.id, (2,)), v.id), self, v
         drawn = {(op.id, method): number for number, (op, method, _) in enumerate(self.frames)}  # the last call
         for number, (op, method, inner) in enumerate(self.frames):
             hidden = all(o in self.last for o in op.outputs) or drawn[op.id, method] != number
@@ -213,7 +227,7 @@ class Labels:
 
     def name_derivatives(self) -> None:
         """Name gradients and tangents after their values, some of which are gradients or tangents themselves."""
-        left = [v for v in self.values.values() if not v.label]
+        left = [v for v in self.values.values() if not v.label and v not in self.inner]
         while left:
             ready = [v for v in left if v.id in self.owners and self.values[self.owners[v.id]].label]
             for v in ready:

@@ -30,7 +30,7 @@ from ..ops.reduce import Mean, Sum
 from . import schema
 from .call_style import FUNCTIONS, as_operator, as_ordered, by_method, given_as_written, gives_one_tensor, parameters
 from .constants import brief
-from .labels import Labels
+from .labels import Labels, as_label
 from .numpy_box import NumPy
 from .values import NOTHING, UNKNOWN, Event, Flow, OpEntry, Ref, ValueInfo, refs_in
 
@@ -139,12 +139,13 @@ class Wording:
                 op.pushes.append({"output": out, "formula": formula, "latex": set_formula, "names": None})
 
     def name_saved(self, words: Words) -> None:
-        """Show the values that only the operation knows, because it saves them, by their expressions if these are short."""
+        """Name values that only the operation knows, because it saves them, by their expressions if these are short."""
         for ref in dict.fromkeys(ref for ref, _, _ in words.group.kept):
             v = self.named.values.get(self.number.new.get(ref, -1))
-            if v is not None and v.id in self.named.inner and (text := words.saved(ref)):
+            if v in self.named.inner and not v.label and (text := words.saved(ref)):
                 shown = words.filled(text, self.shown)
-                v.shown = shown if len(shown) <= SHORT else v.shown
+                if len(shown) <= SHORT:
+                    self.named.give(v, as_label(shown), shown)
 
     def write_custom(self, op: schema.Op, group: OpEntry, flows: list[Flow], outputs: list) -> None:
         """Fill in the texts of a custom Function, by the names of its methods."""
@@ -330,23 +331,25 @@ class Words:
         """Return the formula and the LaTeX of each edge, by its key, for the gradients of outputs in a run."""
         numbers = {event: k for k, event in enumerate(self.events)}
         there = sorted({(numbers[f.event], f.position) for f in self.group.edges if f.run == run})
+        batches = max([self.batches(o, g) for o, g in arrived.items()], default=0)
 
         def make(program: Program) -> dict:
-            pulled = program.pulled({o: self.derivative(o, g) for o, g in arrived.items()})
+            pulled = program.pulled({o: self.derivative(o, g, batches) for o, g in arrived.items()}, batches)
             bars = [rf"\bar{{{self.symbol(o)}}}" for o in self.outputs]
             names = {"g": bars[0]} | ({f"g[{k}]": n for k, n in enumerate(bars)} if len(bars) > 1 else {})
-            several = len(self.events) > 1
+            several, many = len(self.events) > 1, {"g"} if batches else set()
             ends: dict = program.merged(pulled, there) if several else pulled
             found = {}
             for end, t in ends.items():
                 ref = end if several else self.events[0].inputs[end[1]]
                 tree, set_names = tidied(t), self.symbols(names)
-                text = rf"\bar{{{self.symbol(ref)}}} = {latex(tree, set_names, self.numbers())}"
+                text = rf"\bar{{{self.symbol(ref)}}} = {latex(tree, set_names, self.numbers() - many)}"
                 found[self.place[ref] if several else end] = e.text(tree), text if len(text) <= LONGEST else ""
             return found
 
         # an output's gradient is complete: it includes contributions of the operation's own steps
-        return self.kept(("edges", *there, *[o in arrived for o in self.outputs]), make, cut=self.outputs) or {}
+        shapes = [self.wording.array(g).shape for g in arrived.values()] if batches else []
+        return self.kept(("edges", *there, *[o in arrived for o in self.outputs], *shapes), make, cut=self.outputs) or {}
 
     def pushes(self, moving: dict[int, int]) -> dict[int, tuple]:
         """Return the formula and the LaTeX of each output's tangent, by its position, for arguments with tangents."""
@@ -383,12 +386,19 @@ class Words:
                     return None
         return self.wording.called(group, lambda ref: self.moving(ref) if ref in moving else self.marked(ref))
 
-    def derivative(self, ref: int, other: int) -> np.ndarray:
-        """Return a value's gradient or tangent; if a vmap computes several at once, the first of them."""
+    def batches(self, ref: int, other: int) -> int:
+        """Return the number of dimensions that a value's gradient has more, because a vmap of jacrev computes several."""
+        around = {layer for event in self.group.events for layer, _ in event.views}
+        if self.dims or "vmap" in around.union(self.group.layers):  # then all texts are those of one example
+            return 0
+        return max(0, self.wording.array(other).ndim - self.array(ref).ndim)
+
+    def derivative(self, ref: int, other: int, batches: int = 0) -> np.ndarray:
+        """Return a value's gradient or tangent; if a vmap computes several at once, the first of them, or all `batches`."""
         a, shape = self.wording.array(other), self.array(ref).shape
-        while a.ndim > len(shape):
+        while a.ndim > len(shape) + batches:
             a = a[0]
-        return a if a.shape == shape else np.ones(shape, a.dtype)
+        return a if a.shape[batches:] == shape else np.ones((*a.shape[:batches], *shape), a.dtype)
 
     def symbols(self, more: dict[str, str]) -> dict[str, str]:
         """Return the LaTeX placeholder of each name."""

@@ -195,6 +195,7 @@ class Builder:
 
     def add_methods(self) -> None:
         """Add the methods of custom Functions, whose values have their labels now."""
+        self.named.number_saved()
         for op, call, one, inner in self.frames:
             op.inside.append(one.document(self, inner, call))
 
