@@ -35,11 +35,18 @@ def formula_lines(
     return [Line([(line, style)]) for one in formulas for line in text.wrap(one, columns, most)]
 
 
-def assigned(name: str, amount: str, style: str, view: View) -> list[Line]:
+def assigned(name: str, amount: str, style: str, view: View, sign: str = "=") -> list[Line]:
     """Return `name = amount` in lines; an unknown part is left out."""
-    joint = " " if amount.startswith(("min ", "all ", "(")) else " = "
+    joint = " " if amount.startswith(("min ", "all ", "(")) and sign == "=" else f" {sign} "
     whole = f"{name}{joint}{amount}" if name and amount else name or amount
     return [Line([(line, style)]) for line in text.wrap(whole, view.columns, view.lines)] if whole else []
+
+
+def with_grad(lines: list[Line], now: str, style: str, columns: int) -> list[Line]:
+    """Add what `.grad` holds to the lines of the gradient that a pass adds: grad += [3], now [39]: 36 from train.py:9."""
+    if now and len(lines) == 1 and len(lines[0].text) + len(now) + 2 <= columns + 8:
+        return [Line([*lines[0].left, (f", {now}", style)])]
+    return lines + [Line([(line, style)]) for line in text.wrap(now, columns, 3) if line]
 
 
 def amount_of(graph: Graph, entry: dict | None) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from . import text
-from .card_lines import amount_of, assigned, formula_lines
+from .backward_passes import after
+from .card_lines import amount_of, assigned, formula_lines, with_grad
 from .card_parts import Block, Line
 from .drawn_graph import Graph, Node
 from .heat import heat_of
@@ -48,16 +49,17 @@ def own_name(graph: Graph, node: Node, value: int) -> str:
 
 def gradients_of_parameters(graph: Graph, node: Node) -> list[Block]:
     """Return the gradients of the parameters inside the card, with their formulas; in a brief picture only their norms."""
-    grads = {held.value: entry for held in node.held if (entry := graph.gradient(held.value))}
+    each = [(held, one) for held in node.held for one in graph.passes_apart]
+    grads = [(held, one, entry) for held, one in each if (entry := graph.gradient(held.value, one))]
     if graph.view.brief:
-        parts = [f"{own_name(graph, node, value)}.grad {text.norm(entry)}" for value, entry in grads.items()]
+        parts = [f"{own_name(graph, node, held.value)}.grad {text.norm(entry)}" for held, _, entry in grads]
         return _joined("gradient", "sum", parts, graph.view)
     blocks, columns = [], graph.view.columns
-    for held in node.held:
-        if (entry := grads.get(held.value)) is None:
-            continue
-        name = own_name(graph, node, held.value)
-        lines = assigned(f"{name}.grad", amount_of(graph, entry), "gradient", graph.view)
+    for held, origin, entry in grads:
+        name = f"{own_name(graph, node, held.value)}.grad" + after(origin)
+        now, style = graph.grad_words(held.value, origin), graph.styled("gradient", origin)
+        lines = assigned(name, amount_of(graph, entry), style, graph.view, "+=" if now else "=")
+        lines = with_grad(lines, now, graph.styled("sum", origin), columns)
         flow = held.flow or {}
         if formula := flow.get("formula") or flow.get("partial"):
             lines += formula_lines(graph, formula, "flow", flow.get("latex"), columns, "= ", flow)

@@ -11,7 +11,8 @@ import math
 from collections.abc import Sequence
 
 from . import mathematics, text
-from .card_lines import amount_of, assigned, formula_lines
+from .backward_passes import Origin, after
+from .card_lines import amount_of, assigned, formula_lines, with_grad
 from .card_parameters import bars, gradients_of_parameters, parameters, tangents_of_parameters
 from .card_parts import ABOVE, CLOSE, GAP, NARROW, ROOM, SIDE, TIGHT, Bar, Block, Card, Line, Run, label_size
 from .drawn_graph import Edge, Graph, Node
@@ -73,10 +74,10 @@ def _transfer(graph: Graph, node: Node, passes: Sequence[str], together: bool) -
     return Bar(node, [head], body, extra, foot, labels, way, ins=ins, outs=outs, names=names)
 
 
-def _flow_lines(graph: Graph, name: str, entry: dict | None, role: str) -> list[Line]:
+def _flow_lines(graph: Graph, name: str, entry: dict | None, role: str, sign: str = "=") -> list[Line]:
     """Return the lines of a gradient or tangent: its contents, or in a picture of many operations its norm."""
     if not graph.view.brief or entry is None or text.whole(entry, 1):
-        return assigned(name, amount_of(graph, entry), role, graph.view)
+        return assigned(name, amount_of(graph, entry), role, graph.view, sign)
     return [Line([(f"{text.shorten(name, 28)} {text.norm(entry)}", role)])]
 
 
@@ -134,9 +135,19 @@ def given_lines(graph: Graph, edge: Edge, columns: int) -> list[Line]:
         return []
     if equations := edge.flow.get("equations"):  # of an explanation: the equations of single elements
         return [Line([(line, "gives")]) for one in equations for line in text.wrap(one, graph.view.columns, 6)]
-    given = [graph.values.get(one["gives"]) for one in edge.flow.get("parts", [edge.flow])]
-    gives = " + ".join(text.gist(one) for one in given if not graph.view.slide or text.whole(one))
-    return [Line([(line, "gives")]) for line in text.wrap(f"= {gives}", columns, 2) if gives]
+    lines = []
+    for origin in graph.passes_apart:
+        given = [graph.values.get(one["gives"]) for one in parts_of(edge, origin)]
+        gives = " + ".join(text.gist(one) for one in given if not graph.view.slide or text.whole(one))
+        style = graph.styled("gives", origin)
+        lines += [Line([(line, style)]) for line in text.wrap(f"= {gives}{after(origin)}", columns, 2) if gives]
+    return lines
+
+
+def parts_of(edge: Edge, origin: Origin | None) -> list[dict]:
+    """Return the contributions along an edge, or those of one pass."""
+    parts = edge.flow.get("parts", [edge.flow]) if edge.flow else []
+    return [part for part in parts if origin is None or part.get("run") in origin.runs]
 
 
 def flow_text(cards: dict[str, Card], edge: Edge) -> list[str]:
@@ -320,15 +331,19 @@ def _ids(node: Node) -> list[int]:
 
 def _gradients(graph: Graph, node: Node) -> list[Block]:
     blocks, columns = [], graph.view.columns
-    for value in node.outputs if "grads" in graph.view.show else ():
-        gradient, terms = graph.gradient(value), graph.contributions(value)
+    each = [(value, origin) for value in node.outputs for origin in graph.passes_apart]
+    for value, origin in each if "grads" in graph.view.show else ():
+        gradient, terms = graph.gradient(value, origin), graph.contributions(value, origin)
         if gradient is None and not terms:
             continue
-        lines = _flow_lines(graph, _flow_name(graph, node, "grad", value), gradient, "gradient")
+        name = _flow_name(graph, node, f"grad{after(origin)}", value)
+        now, remark = "" if node.is_op else graph.grad_words(value, origin), graph.styled("sum", origin)
+        lines = _flow_lines(graph, name, gradient, graph.styled("gradient", origin), "+=" if now else "=")
+        lines = with_grad(lines, now, remark, columns)
         if len(terms) > 1 and not graph.view.brief:
-            lines += [Line([(line, "sum")]) for line in text.wrap(_sum(terms), columns, 2)]
+            lines += [Line([(line, remark)]) for line in text.wrap(_sum(terms), columns, 2)]
         elif not terms and value in graph.outputs:
-            lines += [Line([("backward starts here", "sum")])]
+            lines += [Line([("backward starts here", remark)])]
         if terms and not graph.view.brief and not _is_sum(gradient, terms):
             lines += [Line([("changed by a hook", "sum")])]
         if gradient and "note" in gradient:  # a note of minigrad check

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from . import files, slide, stories, updates
+from .backward_passes import of_passes
 from .card_parts import Card
 from .directions import below
 from .drawn_graph import Graph
@@ -164,7 +165,7 @@ class Drawing:
     ):
         self.open, self.drawn = open, passes
         self.story: Graph | None = None
-        self.record = record = without(record, view.show)
+        self.record = record = without(of_passes(record), view.show)
         self.passes, self.view, self.depth, self.max_nodes, self.theme = passes, view, depth, max_nodes, theme
         with _uncollected():
             self.whole = Graph(record, view=view)

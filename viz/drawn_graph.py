@@ -12,6 +12,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 from . import text
+from .backward_passes import Origin, grad_held, origins
+from .style import STYLES
 from .view import PASSES, SMALL, WHOLE, View
 
 MANY, FAR = 3, 8  # a leaf with more uses, or a use more operations after the first, is drawn as a copy
@@ -121,7 +123,7 @@ class Graph:
             self.values, self.names, self.words = whole.values, whole.names, whole.words
             self.rounded = whole.rounded
             self.gradients, self.tangents, self.transfers = whole.gradients, whole.tangents, whole.transfers
-            self.times = whole.times
+            self.times, self.origins = whole.times, whole.origins
         self.lanes: list[dict] = record.get("lanes", [])
         self.bands: list[dict] = record.get("bands", [])  # the passes of a story (stories.py)
         self.outputs = set(record.get("outputs", ()))
@@ -207,17 +209,37 @@ class Graph:
             number = min([use for use in uses if use is not None], default=None)
         return None if number is None else self.bands[number]
 
-    def gradient(self, value: int) -> dict | None:
-        """Return the record's entry for the gradient of `value`, or None."""
-        return self.values.get(self.gradients.get(value))
+    def gradient(self, value: int, origin: Origin | None = None) -> dict | None:
+        """Return the record's entry for the gradient of `value`, of one backward pass if it is named, or None."""
+        return self.values.get((self.gradients if origin is None else origin.gradients).get(value))
+
+    @property
+    def passes_apart(self) -> list[Origin | None]:
+        """The backward passes if there are several, whose gradients are apart; else a list of None."""
+        return list(self.origins) if len(self.origins) > 1 else [None]
+
+    def grad_words(self, value: int, origin: Origin | None) -> str:
+        """Return what the `.grad` of a leaf holds after a pass if it was not empty before."""
+        runs = [run for one in self.origins for run in one.runs] if origin is None else origin.runs
+        return grad_held(self.record, self.values, value, runs)
 
     def tangent(self, value: int) -> dict | None:
         """Return the record's entry for the tangent of `value`, or None."""
         return self.values.get(self.tangents.get(value))
 
-    def contributions(self, value: int) -> list[dict | None]:
+    def contributions(self, value: int, origin: Origin | None = None) -> list[dict | None]:
         """Return the contributions to the gradient of `value`, one per edge; None for one that the record lacks."""
-        return [self.values.get(flow["gives"]) for flow in self.back.get(value, ())]
+        flows = [flow for flow in self.back.get(value, ()) if origin is None or flow.get("run") in origin.runs]
+        return [self.values.get(flow["gives"]) for flow in flows]
+
+    def adds(self, value: int) -> bool:
+        """Return True if several contributions of one pass add up at a value."""
+        return any(len(self.contributions(value, one)) > 1 for one in self.passes_apart)
+
+    def styled(self, style: str, origin: Origin | None) -> str:
+        """Return the name of a style in the colour of a pass; the first pass has the usual one."""
+        turn = 0 if origin is None else self.origins.index(origin) % STYLES
+        return style if not turn else f"{style}-{turn + 1}"
 
     def saved(self, op: dict, freed: bool = False) -> dict[int, int]:
         """Return the bytes of each tensor that an operation saves for backward, or only of those that backward `freed`."""
@@ -238,6 +260,7 @@ class Graph:
         self.rounded = shown.rounded
         self.gradients, self.tangents = self._gradients(), self._tangents()
         self.times = self._times()
+        self.origins = origins(self.record)  # the backward passes that it shows
         self.transfers: dict[int, dict[str, list[dict]]] = defaultdict(dict)  # collectives, by operation and pass
         for op in self.record["ops"]:
             if op.get("transfers"):
@@ -355,13 +378,17 @@ def _operation(op: dict) -> Node:
 def _take(flows: list[dict], value: int, last: bool) -> dict | None:
     """Take the next contribution to `value`: the record lists them in the order of the arguments.
 
-    The last argument takes all that are left: an operation with several outputs may contribute once for each of them.
+    Of several passes, each has one.  The last argument takes all that are left: an operation with several outputs may
+    contribute once for each of them.
     """
     here = [flow for flow in flows if flow["input"] == value]
-    taken = here if last else here[:1]
+    taken = here if last else [*{flow.get("run"): flow for flow in reversed(here)}.values()][::-1]
     for flow in taken:
         flows.remove(flow)
     if len(taken) > 1:
-        words = f"{len(taken)} contributions"
-        return {"input": value, "formula": words, "upstream": None, "gives": None, "parts": taken}
+        said = {(flow.get("formula"), flow.get("run") is None) for flow in taken}
+        apart = len({flow.get("run") for flow in taken}) == len(taken)
+        same = {key: taken[0].get(key) for key in ("formula", "latex", "names")} if apart and len(said) == 1 else {}
+        words = {"formula": f"{len(taken)} contributions", **same}
+        return {"input": value, **words, "upstream": None, "gives": None, "parts": taken}
     return taken[0] if taken else None

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from . import text
 from .card_parts import SIDE, Block, Card, Line, label_size, sections
-from .cards import flow_formula
+from .cards import flow_formula, parts_of
 from .colouring import tints
 from .drawn_graph import Edge, Graph
 from .frames import OpenCard, title
@@ -205,13 +205,14 @@ class Placed:
         stop = 0 if back or into else TIP - 1
         steps = [("M", *points[0])]
         steps += [("C", *points[i], *points[i + 1], *points[i + 2]) for i in range(1, len(points) - 2, 3)]
-        items: list = [Path([*steps, ("L", end[0] - x * stop, end[1] - y * stop)], "edge" + look)]
+        steps.append(("L", end[0] - x * stop, end[1] - y * stop))
+        items: list = [Path(steps, "edge" + one) for one in self._looks(edge, look)]  # dashes lie over the line below
         if not back:
             items += [Path(_tip_at(end, (x, y)), "tip" + look)] * (not into)
         elif edge.flow:
             adds, source = self._adds(edge.source.key, edge.value), self.cards[edge.source.key]
             goes_on = isinstance(source, OpenCard) and edge.port in source.seen_in(self.name).frame.exits and not adds
-            tip = Path(tip_back(points, 2 * PLUS if adds else 0.5), "tip" + look)
+            tip = Path(tip_back(points, 2 * PLUS if adds else 0.5), "tip" + self._looks(edge, look)[-1])
             items += [tip] * (not goes_on)
             items += self.label(edge)
         classes = "edge" + " no-gradient" * (back and not edge.flow)
@@ -238,9 +239,15 @@ class Placed:
         moves = edge.target.record.get("phase") != "update" and self.graph.tangent(edge.value)
         return "-jvp" if self.name == "jvp" and moves else ""
 
+    def _looks(self, edge: Edge, look: str) -> list[str]:
+        """Return the looks of an edge's line: one for each pass that flows along it if a picture shows several."""
+        if look != "-backward" or len(self.graph.origins) < 2 or edge.flow is None:
+            return [look]
+        return [self.graph.styled(look, one) for one in self.graph.origins if parts_of(edge, one)] or [look]
+
     def _adds(self, key: str, value: int) -> bool:
         """Return True if contributions to a value add up at this card (copies only pass theirs on)."""
-        return len(self.graph.back.get(value, ())) > 1 and not key.startswith(f"value-{value}-copy")
+        return self.graph.adds(value) and not key.startswith(f"value-{value}-copy")
 
     def sums(self) -> list[Group]:
         """Draw, in the backward pass, a plus wherever contributions add up."""

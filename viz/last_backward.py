@@ -25,6 +25,7 @@ from minigrad.record.recorder import Record
 from minigrad.record.snapshots import copied
 from minigrad.record.values import bottom
 
+from .backward_passes import of_passes
 from .files import SUFFIXES, write
 from .run_program import document_of, names_of_tensors
 from .text import clean
@@ -222,7 +223,7 @@ def drawing_of(rec: Record, file: str) -> Drawing:
     from .drawing import Drawing  # not at the top: `import viz` may be what imports minigrad, which imports this module
 
     rec.name_values(names_of_tensors(dict(vars(sys.modules["__main__"]))))
-    made = leading_to_outputs(document_of(rec))
+    made = leading_to_outputs(of_passes(document_of(rec)))
     made["program"] = {**made["program"], "file": file or "<stdin>", "name": title(made) or Path(file).stem}
     return Drawing(made, passes_of(made, rec.notes)[0], rec.notes)
 

@@ -13,6 +13,7 @@ from typing import Any
 from minigrad.core.graph import history
 from minigrad.core.tensor import Tensor
 
+from .backward_passes import of_passes
 from .drawing import Drawing, draw
 from .errors import Usage
 from .libraries import Libraries, leaves, library_of_tensor
@@ -179,7 +180,7 @@ def trace(shell: Any, line: str, cell: str) -> Drawing | None:
     called = names_of_tensors({key: value for key, value in names.items() if not key.startswith("_")})
     rec.name_values(called)
     rec.file = file
-    record = leading_to_outputs(document_of(rec, leading_to_outputs))
+    record = leading_to_outputs(of_passes(document_of(rec, leading_to_outputs)))
     if not record["ops"]:
         print("%%trace: no operation made the result. End the cell with a tensor, or write %%trace NAME.")
         return None

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import legend, slide, stories, text
+from .backward_passes import which
 from .card_parts import Card
 from .drawn_graph import Graph
 from .drawn_pass import Placed
@@ -131,8 +132,9 @@ def headings(graph: Graph, title: str) -> list[Text]:
     """Return the title of a picture and the line below it; a jvp pass needs no saved tensors and does not count them."""
     program = graph.record["program"]
     what = text.shorten(program.get("name") or "", 60)
+    passed = which(graph.origins) if title == TITLES["backward"] else ""
     file = text.shorten(text.file_name(program.get("file")), 60)
-    counts = [graph.ranks] if graph.lanes else []
+    counts = [*([passed] if passed else []), *([graph.ranks] if graph.lanes else [])]
     counts += [text.counted(graph.operations, "operation")]
     saved = 0 if title == TITLES["jvp"] else graph.saved_bytes()
     counts += [f"{text.size(saved)} saved for backward"] if saved else []

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from .backward_passes import of_passes
 from .errors import Failure, Usage
 from .files import nearest
 from .libraries import Libraries, installed, is_drawn, is_module, library_of_tensor, needs, sources, tree_of
@@ -115,7 +116,7 @@ class Program:
             raise
         if rec is None:
             return self.record_function(name, passes, args)
-        made = leading_to_outputs(document_of(rec, leading_to_outputs))
+        made = leading_to_outputs(of_passes(document_of(rec, leading_to_outputs)))
         if not name:
             names = [v["name"] for v in made["values"] if v["id"] in made["outputs"] and v["name"]]
             made["program"] = {**made["program"], "name": ", ".join(names) or Path(self.file).stem}
@@ -349,7 +350,7 @@ def document_of(rec: Any, part: Callable[[dict], dict] = lambda record: record) 
 
     if isinstance(rec, Record):
         return rec.to_dict(contents=True)
-    return rec.to_dict() if hasattr(rec, "to_dict") else rec.document(part).to_dict()
+    return rec.to_dict() if hasattr(rec, "to_dict") else rec.document(lambda made: part(of_passes(made))).to_dict()
 
 
 def names_of_tensors(names: dict[str, Any]) -> dict[int, str]:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from . import text
+from .backward_passes import which
 from .card_parts import Card
 from .cards import called, flow_text, words
 from .drawn_graph import Graph, Node
@@ -73,7 +74,9 @@ def _heading(graph: Graph, passes: list[str]) -> list[str]:
     size = 0 if passes == ["jvp"] else graph.saved_bytes()  # which only backward needs
     saved = f"{text.size(size)} saved for backward" if size else ""
     counts = text.counted(graph.operations, "operation")
-    return [" · ".join(filter(None, (name, file, graph.ranks, counts, saved))), "passes: " + ", ".join(passes)]
+    first = " · ".join(filter(None, (name, file, graph.ranks, counts, saved)))
+    passed = which(graph.origins) if "backward" in passes else ""
+    return [first, "passes: " + ", ".join(passes), *([passed] if passed else [])]
 
 
 def _node_lines(graph: Graph, cards: dict[str, Card], card: Card, passes: Sequence[str]) -> list[str]:

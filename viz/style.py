@@ -7,7 +7,7 @@ them is mid grey, so pictures work on light and dark pages.  All formats use the
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 INK, SOFT, LINE = "#18202b", "#4f5968", "#79828f"
 
@@ -65,6 +65,16 @@ TEXTS = {
     "plus": TextStyle("sans", 13, "#8f1d1d", True),
 }
 
+# several backward passes in one picture differ in colour and in the dashes of their lines; the first has the usual ones
+PASSES: tuple[tuple[str, str, tuple[float, ...]], ...] = (
+    ("#1668b0", "#0d4a80", (7, 5)),
+    ("#0b7f6a", "#085a4b", (2, 4)),
+    ("#8a6d00", "#665000", (9, 3, 2, 3)),
+)
+STYLES = len(PASSES) + 1
+for turn, (_, ink, _) in enumerate(PASSES, 2):
+    TEXTS |= {f"{name}-{turn}": replace(TEXTS[name], colour=ink) for name in ("gradient", "sum", "gives")}
+
 LOOKS = {
     "paper-op": Look("#ffffff", "#3d4757", 1.2),
     "paper-function": Look("#ffffff", "#3d4757", 1.2),
@@ -111,6 +121,9 @@ LOOKS = {
     "label": Look("#ffffff", "#d9a8a3", 0.9),
     "plus": Look("#ffffff", "#8f1d1d", 1.5),
 }
+
+for turn, (line, _, dash) in enumerate(PASSES, 2):
+    LOOKS |= {f"edge-backward-{turn}": Look("none", line, 1.6, dash), f"tip-backward-{turn}": Look(line)}
 
 # heat maps: shades for positive numbers, and for negative ones
 LEVELS = 7

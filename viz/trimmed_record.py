@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from itertools import accumulate
-from typing import Any
 
+from .backward_passes import total
 from .drawn_graph import Graph
 from .view import SHOW
 
@@ -163,26 +163,14 @@ def added_up(part: dict, before: Counter[int]) -> dict:
     for op in part["ops"]:
         for flow in op["edges"]:
             arrives.setdefault(flow["input"], []).append(flow["gives"])
-    values = {value["id"]: value for value in part["values"]}
     for value, gives in arrives.items():
         if len(gives) == before[value]:
             continue
         if not gives:
             del part["gradients"][str(value)]
-        elif len(gives) == 1:
-            part["gradients"][str(value)] = gives[0]
-        elif all("values" in values[one]["summary"] for one in gives):
-            total = {"values": _sum([values[one]["summary"]["values"] for one in gives])}
-            part["gradients"][str(value)] = len(part["values"])
-            part["values"].append({**values[gives[0]], "id": len(part["values"]), "summary": total})
+        elif (whole := total(part, gives)) is not None:
+            part["gradients"][str(value)] = whole
     return part
-
-
-def _sum(terms: list) -> Any:
-    """Add nested lists of numbers element by element; NaN and infinities may be strings."""
-    if isinstance(terms[0], list):
-        return [_sum(list(each)) for each in zip(*terms)]
-    return sum(map(float, terms))
 
 
 # ---------------------------------------------------------------------- the parts that a picture hides

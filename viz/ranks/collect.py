@@ -18,6 +18,7 @@ from minigrad.distributed.failures import ends
 from minigrad.record.live_recordings import alive
 from minigrad.record.transfers import transfer_entry
 
+from ..backward_passes import of_passes
 from ..errors import Usage
 from ..long_programs import WHOLE
 from ..run_program import Program, names_of_tensors
@@ -73,7 +74,7 @@ def record_of_step(rec: Any, names: dict[str, Any], file: str) -> dict:
             op for op in whole["ops"] if op["phase"] != "jvp" and any(t["name"] == "send" for t in op["transfers"])
         ]
         whole["outputs"] = list(dict.fromkeys(v for op in sends for v in tensors(op)))
-    part = with_transfers(whole, leading_to_outputs(whole))
+    part = with_transfers(whole, leading_to_outputs(of_passes(whole)))
     kept = {op["id"] for op in (*part["ops"], *sends)}
     part["ops"] = in_buckets({**part, "ops": [op for op in whole["ops"] if op["id"] in kept]})
     seen = mentioned(part)
