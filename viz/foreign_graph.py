@@ -198,7 +198,7 @@ class Builder:
         result = self.ids[id(self.nodes[-1])]
         passes = [one for one in ("forward", "backward", "jvp") if one in {"forward", *(op.phase for op in later)}]
         name = self.values[result].name or type(self.nodes[-1]).__name__
-        labels = Labels(self.values, ops).write([*ops, *later], gradients)
+        labels = Labels(self.values, ops).write([*ops, *later], gradients.items())
         for op in ops:
             op.call = call(op.name, [labels[i] if isinstance(i, int) else str(i["const"]) for i in op.inputs])
             op.formula = op.call

@@ -162,18 +162,19 @@ class Labels:
         Contents of a parameter are counted, and the one that is shown has the plain name. The values of a variable are counted
         in the order in which the program binds them, those that are shown first: h, h[1], h[2] in a loop, x, x₂ elsewhere.
         """
-        if all(is_state(v) and (v.id not in self.made or self.made[v.id].inplace) for v in several):
+        written = all(v.id not in self.made or self.made[v.id].inplace for v in several[1:])
+        if written and all(map(is_state, several)):
             current = next((k for k, v in enumerate(several) if v.id not in self.others), 0)
             return [("", "") if k == current else subscript(k + 1) for k in range(len(several))]
-        found, bound, written = {}, 0, 0
+        found, bound, number = {}, 0, 0
         hidden = [v for v in several if v.id in self.last]
         for part in ([v for v in several if v.id not in self.last], hidden):
             lines = [self.line(v) for v in part]
             again = {line for line, many in Counter(lines).items() if line and many > 1}
             for v, line in zip(part, lines):
-                written += 1
+                number += 1
                 if not again or not found and line not in again:
-                    found[v.id] = subscript(written) if written > 1 else ("", "")
+                    found[v.id] = subscript(number) if number > 1 else ("", "")
                 else:
                     bound += 1
                     found[v.id] = f"_{bound}", f"[{bound}]"

@@ -325,11 +325,11 @@ def test_an_explanation_continues_into_backward_line_by_line():
         "half = grad / 2",
         "half = grad / 2 = [0.5, 0.5]",
         "return Doubled.apply(half) * slope",
-        "v0 = Doubled.apply(half) = [1, 1]",
+        "v2 = Doubled.apply(half) = [1, 1]",
         "a = [0.5, 0.5]",
         "return torch.tensor(a.numpy() * 2)",
-        "v0 = [1, 1]",
-        "v1 = v0 * slope = [3, 12]",
+        "v2 = [1, 1]",
+        "v3 = v2 * slope = [3, 12]",
         "∂result/∂x = Cubed.backward([1, 1]) = [3, 12]",
     ]
 
@@ -341,5 +341,5 @@ def test_an_explanation_of_a_tangent_continues_into_jvp():
         "x_t = [1, 10]",
         "x = [1, 2]   (saved)",
         "return x_t * ctx.saved_tensors[0]",
-        "v0 = x_t * x = [1, 20]",
+        "v1 = x_t * x = [1, 20]",
     ]
