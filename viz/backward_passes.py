@@ -21,7 +21,8 @@ class Origin:
     """One of the passes that a picture shows."""
 
     runs: frozenset[int]  # its number in the record, and those of passes within it
-    name: str  # of the values where it began
+    roots: tuple[int, ...]  # the values where it began
+    name: str  # of these
     place: str  # its line
     own: bool  # True if it began at an output
     gradients: Mapping[int, int]  # of values
@@ -48,7 +49,7 @@ def origins(record: dict) -> list[Origin]:
         turn = same.index(one["run"]) + 1, len(same)
         gradients = {int(value): gradient for value, gradient in one["gradients"].items()}
         runs = frozenset([one["run"], *inner])
-        found.append(Origin(runs, name, line(one.get("where")), own, gradients, turn))
+        found.append(Origin(runs, tuple(one["roots"]), name, line(one.get("where")), own, gradients, turn))
     return found
 
 
@@ -62,6 +63,13 @@ def which(shown: Sequence[Origin]) -> str:
     if len(shown) > 1:
         return "backward " + " and ".join(f"from {one.name}" + f", {one.place}" * bool(one.place) for one in shown)
     return "".join(f"backward {one.words}" for one in shown if one.words)
+
+
+def beginning(shown: Sequence[Origin], value: int) -> str:
+    """Tell how the gradient of an output begins: there, or with the pass of another value, which the picture leaves out."""
+    if not shown or any(value in one.roots for one in shown):
+        return "backward starts here"
+    return f"arrives from {', '.join(one.name for one in shown)}"
 
 
 def line(where: dict | None) -> str:
@@ -90,7 +98,7 @@ def grad_held(record: dict, values: dict[int, dict], value: int, runs: Collectio
         earlier.append(f"{bare(values[one['gives']])} from {lines[one['run']] or 'an earlier backward'}")
         before = one["before"]
     if before is not None:
-        earlier.append(f"{bare(values[before])} from before")
+        earlier.append(f"{bare(values[before])} already there")
     rest = [f"{len(earlier) - MOST} others"] if len(earlier) > MOST + 1 else []
     return f"now {text.gist(values[amount])}: {', '.join([*earlier[: MOST + 1 - len(rest)], *rest])}"
 
@@ -134,7 +142,10 @@ def _of_passes(op: dict, left_out: Collection[int], gone: Collection[int]) -> di
     """Return an operation without the gradients of some passes, and without what their operations free."""
     edges = [edge for edge in op.get("edges", ()) if edge.get("run") not in left_out]
     saved = [{**one, "freed_by": None} if one.get("freed_by") in gone else one for one in op.get("saved", ())]
-    return {**op, "edges": edges, "saved": saved} if op.get("edges") or op.get("saved") else op
+    inside = [ran for ran in op.get("inside", ()) if ran.get("run") not in left_out]
+    return (
+        {**op, "edges": edges, "saved": saved, "inside": inside} if edges or saved or inside or op.get("edges") else op
+    )
 
 
 def passes_from(record: dict) -> list[int]:

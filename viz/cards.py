@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 
 from . import mathematics, text
-from .backward_passes import Origin, after
+from .backward_passes import Origin, after, beginning
 from .card_lines import amount_of, assigned, formula_lines, with_grad
 from .card_parameters import bars, gradients_of_parameters, parameters, tangents_of_parameters
 from .card_parts import ABOVE, CLOSE, GAP, NARROW, ROOM, SIDE, TIGHT, Bar, Block, Card, Line, Run, label_size
@@ -343,7 +343,7 @@ def _gradients(graph: Graph, node: Node) -> list[Block]:
         if len(terms) > 1 and not graph.view.brief:
             lines += [Line([(line, remark)]) for line in text.wrap(_sum(terms), columns, 2)]
         elif not terms and value in graph.outputs:
-            lines += [Line([("backward starts here", remark)])]
+            lines += [Line([(beginning(graph.origins, value), remark)])]
         if terms and not graph.view.brief and not _is_sum(gradient, terms):
             lines += [Line([("changed by a hook", "sum")])]
         if gradient and "note" in gradient:  # a note of minigrad check

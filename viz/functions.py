@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, count
 
 from . import text
+from .backward_passes import beginning
 from .drawn_graph import Edge, Frame, Graph, Node
 
 SMALL = 8  # operations: a Function whose methods have more stays closed, unless it is named
@@ -301,9 +302,8 @@ def notes(graph: Graph, node: Node) -> list[str]:
     show = graph.view.show
     begins = [v for v in node.outputs if v in graph.outputs and graph.gradient(v) and not graph.back.get(v)]
     freed = sum(graph.saved(node.record, freed=True).values())
-    return ["backward starts here"] * bool(begins and "grads" in show) + [f"frees {text.size(freed)}"] * bool(
-        freed and "saved" in show
-    )
+    said = [beginning(graph.origins, value) for value in begins[:1] if "grads" in show]
+    return said + [f"frees {text.size(freed)}"] * bool(freed and "saved" in show)
 
 
 def merged(calls: Iterable[dict], names: dict[int, str], ports: Iterable[str] = ()) -> dict:

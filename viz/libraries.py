@@ -172,7 +172,7 @@ class Libraries:
         with self.uncompiled(), recording:
             ours = _recorded(run, passes, name, unseen, times, seeds) if self.minigrad else run()
         theirs = tensors_in(given[0])
-        recording.end(theirs, keep=True)
+        recording.end(theirs, keep=True, apart=unseen)
         return ours if self.minigrad and not theirs else recording
 
     def record_function(

@@ -50,11 +50,13 @@ class Limit(Backwards):
     `value` returns the wanted value, or None before the program has it.
     """
 
-    def __init__(self, value: Callable[[], Any], part: Part | None, torch: bool):
+    def __init__(self, value: Callable[[], Any], part: Part | None, torch: bool, iteration: int | None = None):
         super().__init__(torch)
-        self.value, self.part = value, part
+        self.value, self.part, self.iteration = value, part, iteration
         self.count = self.made = 0  # the backwards so far, and those until the value existed
-        self.had: Any = None  # the value at the last backward
+        self.rounds = 0  # the values that the name has had at the end of backwards: one in each round of a loop
+        self.had: Any = None  # the last of them, or that of the wanted iteration
+        self.last: Any = None  # the value at the last backward
         self.recordings: list = []
         self.paused = self.begun = False
 
@@ -68,8 +70,12 @@ class Limit(Backwards):
             self.recordings += RUNNING.recorders[-1:]
         program()
         now = self.value()
+        if now is not self.last:  # made after the last backward
+            self.count += 1
+            self.note(now)
+            self.count -= 1
         if self.part is None and self.paused:
-            made = self.count if now is None else self.made if now is self.had else self.count + 1
+            made = self.count if self.had is None else self.made
             raise TooMany(Part(made - BEFORE, made + 1))
         if self.paused and not self.begun:  # the program ran fewer backwards than before
             raise TooMany(WHOLE)
@@ -78,14 +84,20 @@ class Limit(Backwards):
     def ended(self, edges: list, theirs: list) -> None:
         """Count a backward, and pause the recordings or let them go on if it is time."""
         self.count += 1
-        now = self.value()
-        if now is not self.had:
-            self.had, self.made = now, self.count
+        self.note(self.value())
         first, last = self.part or (MANY, MANY)
         if self.count == last or self.count == 1 < first and self.part is not None:
             self.pause()
         elif first <= self.count < last:
             self.go_on()
+
+    def note(self, now: Any) -> None:
+        """Note the value at the end of a backward; a new one belongs to another round of the program's loop."""
+        if now is self.last or now is None:
+            return
+        self.last, self.rounds = now, self.rounds + 1
+        if self.iteration in (None, self.rounds):
+            self.had, self.made = now, self.count
 
     def pause(self) -> None:
         """Pause the recordings, unless the program is in a `with` block that would end in them."""

@@ -134,7 +134,7 @@ def headings(graph: Graph, title: str) -> list[Text]:
     what = text.shorten(program.get("name") or "", 60)
     passed = which(graph.origins) if title == TITLES["backward"] else ""
     file = text.shorten(text.file_name(program.get("file")), 60)
-    counts = [*([passed] if passed else []), *([graph.ranks] if graph.lanes else [])]
+    counts = [*filter(None, (program.get("iteration"), passed)), *([graph.ranks] if graph.lanes else [])]
     counts += [text.counted(graph.operations, "operation")]
     saved = 0 if title == TITLES["jvp"] else graph.saved_bytes()
     counts += [f"{text.size(saved)} saved for backward"] if saved else []

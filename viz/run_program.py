@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from .backward_passes import of_passes
+from .backward_passes import of_passes, passes_from
 from .errors import Failure, Usage
 from .files import nearest
 from .libraries import Libraries, installed, is_drawn, is_module, library_of_tensor, needs, sources, tree_of
@@ -42,6 +42,9 @@ class Program:
     seeds: dict[str, Any] = field(default_factory=dict)  # tangent and grad, as for minigrad.record
     directions: dict[str, str] = field(default_factory=dict)  # by pass, a sentence if it does not begin with ones
     times: bool = False  # True to record the time of each operation
+    backward: int | None = None  # the number of the backward to show among those from the tensor; None: the last one
+    iteration: int | None = None  # the round of the program's loop to show; None: the last one
+    rounds: int = 0  # the number of rounds, once it has run
     part: Part | None = None  # the part that is recorded, if it is known
     cells: Sequence[tuple[str, str]] = ()  # of a notebook: what its cells are called as files, and their code
 
@@ -116,7 +119,7 @@ class Program:
             raise
         if rec is None:
             return self.record_function(name, passes, args)
-        made = leading_to_outputs(of_passes(document_of(rec, leading_to_outputs)))
+        made = self.chosen(document_of(rec, leading_to_outputs), name)
         if not name:
             names = [v["name"] for v in made["values"] if v["id"] in made["outputs"] and v["name"]]
             made["program"] = {**made["program"], "name": ", ".join(names) or Path(self.file).stem}
@@ -125,6 +128,24 @@ class Program:
         if (again := self.in_another_direction(rec, made, lambda: self.record(name, passes, args))) is not None:
             return again
         return {**made, "program": {**made["program"], "file": self.file}}, rec.notes
+
+    def chosen(self, made: dict, name: str) -> dict:
+        """Return the part of a record that leads to its outputs, in the backward pass and the iteration to show."""
+        part = leading_to_outputs(of_passes(made, self.runs(made, name)))
+        if self.rounds < 2:
+            return part
+        which = f"iteration {self.iteration or self.rounds} of {self.rounds}"
+        return {**part, "program": {**part["program"], "iteration": which}}
+
+    def runs(self, made: dict, name: str) -> list[int] | None:
+        """Return the backward pass of a record to show; None for the last one from each of its outputs."""
+        if self.backward is None:
+            return None
+        runs = passes_from(made)
+        if not 1 <= self.backward <= len(runs):
+            there = f"{len(runs) or 'no'} backward pass{'es' * (len(runs) != 1)} from it"
+            raise Usage(f"{name or self.file} has {there}, so there is no --backward {self.backward}.")
+        return [runs[self.backward - 1]]
 
     def in_another_direction(self, rec: Any, made: dict, again: Callable) -> tuple[dict, list[str]] | None:
         """If the tangents or gradients of a record are 0, record `again`, silently, with other seeds.
@@ -154,13 +175,18 @@ class Program:
 
         If the program defines a function of this name, nothing is recorded while the program runs.
         """
+        names = name.split(",")
         if defines(self.text, name):
             with self.libraries.uncompiled():
                 self.run()
             self.find(name)
+            if self.iteration is not None:
+                raise Usage(f"--iteration is for tensors of a loop, and {name} is a function. Leave it out.")
             return None
-        rec = self.record_part(lambda: self.find(name), passes, name)
-        library = library_of_tensor(self.names[name])
+        rec = self.record_part(lambda: [self.find(one) for one in names], passes, name)
+        library = library_of_tensor(self.names[names[0]])
+        if not library and len(names) > 1:
+            raise Usage(f"--from takes tensors, and {names[0]} is none.")
         if not library:
             return None
         if args is not None:
@@ -194,17 +220,32 @@ class Program:
         """
         from .long_programs import MANY, Limit, Start, TooMany, silent
 
-        start, value = Start(self.folder), lambda: self.names.get(name)
+        start, value = Start(self.folder), lambda: self.names.get(name.partition(",")[0])
         while True:
+            limit = Limit(value, self.part, self.libraries.torch, self.iteration)
+
+            def run() -> Any:
+                limit.run(self.run)
+                self.rounds = max(self.rounds, limit.rounds)
+                results = found()
+                return results if self.iteration is None else self.of_iteration(name, limit.had)
+
             try:
-                with silent(self.part is not None), Limit(value, self.part, self.libraries.torch) as limit:
-                    run = lambda: limit.run(self.run) or found()
-                    return self.libraries.record(run, passes, name, times=self.times, **self.seeds)
+                with silent(self.part is not None), limit:
+                    apart = {"unseen": True} if "," in name else {}
+                    return self.libraries.record(run, passes, name, times=self.times, **apart, **self.seeds)
             except TooMany as many:
                 self.part = many.part
             start.restore()
             said = f"{self.file} ran again, silently, to record its last steps: it runs more than {MANY} backwards"
             self.notes += [said] if said not in self.notes else []
+
+    def of_iteration(self, name: str, value: Any) -> Any:
+        """Return the value of the wanted iteration; raise Usage if the program has fewer."""
+        if self.iteration is not None and self.iteration <= self.rounds and library_of_tensor(value):
+            return value
+        many = f"{self.rounds or 'no'} iteration{'s' * (self.rounds != 1)} with a backward"
+        raise Usage(f"{name} has {many}, so there is no --iteration {self.iteration}.")
 
     def record_function(self, name: str, passes: Sequence[str], args: str | None) -> tuple[dict, list[str]]:
         """Record a call of the program's function or module `name`."""
@@ -217,6 +258,7 @@ class Program:
                 raise Usage.of(error) from error
             raise Failure.of(error) from error
         made = document_of(rec)
+        made = of_passes(made, self.runs(made, name))
         if not made["ops"]:
             raise Usage(f"{name} in {self.file} has no graph: it runs no operation on these arguments. Pass others.")
         record_again = lambda: self.record_function(name, passes, args)

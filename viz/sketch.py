@@ -74,7 +74,7 @@ def _heading(graph: Graph, passes: list[str]) -> list[str]:
     size = 0 if passes == ["jvp"] else graph.saved_bytes()  # which only backward needs
     saved = f"{text.size(size)} saved for backward" if size else ""
     counts = text.counted(graph.operations, "operation")
-    first = " · ".join(filter(None, (name, file, graph.ranks, counts, saved)))
+    first = " · ".join(filter(None, (name, file, program.get("iteration"), graph.ranks, counts, saved)))
     passed = which(graph.origins) if "backward" in passes else ""
     return [first, "passes: " + ", ".join(passes), *([passed] if passed else [])]
 

@@ -89,8 +89,8 @@ def painting(look: Look) -> str:
     if look.stroke != "none":
         parts += [f"draw={coloured(look.stroke)}", f"line width={n(look.width)}bp"]
     if look.dash:
-        on, off = look.dash
-        parts.append(f"dash pattern=on {n(on)}bp off {n(off)}bp")
+        lengths = [f"{word} {n(length)}bp" for word, length in zip(("on", "off") * len(look.dash), look.dash)]
+        parts.append(f"dash pattern={' '.join(lengths)}")
     return ",".join(parts)
 
 

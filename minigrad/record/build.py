@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain, repeat
 from types import MappingProxyType
@@ -133,7 +133,7 @@ def drafted(rec: Record, shown: Sequence[Run] | None = None, results: Collection
     found = rec.gradients_in(rec.runs if shown is None else shown)
     shown = rec.shown_runs() if shown is None else shown
     gradients = {number(v): number(g) for v, g in sorted(found.items()) if v in number.new}
-    backwards = [backward(run, run in shown, number) for run in rec.runs]
+    backwards = [backward(run, run in shown, number, number.new) for run in rec.runs]
     grads = [
         schema.Accumulation(number(one.value), one.run, *map(number.maybe, one[2:]))
         for one in rec.accumulations
@@ -158,10 +158,10 @@ def drafted(rec: Record, shown: Sequence[Run] | None = None, results: Collection
     return Draft(rec, document, number, sides, named, frames)
 
 
-def backward(run: Run, shown: bool, number: Numbers) -> schema.Backward:
-    """Return a backward pass of the document."""
-    roots = [(root, seed) for root, seed in zip(run.roots, run.seeds) if root is not None]
-    gradients = {number(v): number(g) for v, g in sorted(run.gradients.items()) if v in number.new}
+def backward(run: Run, shown: bool, number: Callable, known: Container) -> schema.Backward:
+    """Return a backward pass of the document; `number` tells the number of a value that is `known` there."""
+    roots = [(root, seed) for root, seed in zip(run.roots, run.seeds) if root in known and seed in known]
+    gradients = dict(sorted((number(v), number(g)) for v, g in run.gradients.items() if v in known))
     return schema.Backward(
         run.number,
         [number(root) for root, _ in roots],
@@ -314,7 +314,7 @@ def method(ran: Inside, inner: Draft, rec: Record, number: Numbers) -> schema.Me
     same = {i: outside[array] for i, array in at.items() if array in outside}
     made = inner.document.to_dict()
     inputs = [new.get(i) for i in ran.inputs]
-    return schema.Method(ran.name, made["values"], made["ops"], made["outputs"], same, inputs, made["reads"])
+    return schema.Method(ran.name, made["values"], made["ops"], made["outputs"], same, inputs, made["reads"], ran.run)
 
 
 def value(noted: ValueInfo, new: int) -> schema.Value:

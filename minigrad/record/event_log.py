@@ -293,6 +293,7 @@ class EventLog(Transfers):
 
     def method_ran(self, ran: Any) -> None:
         """Note the operation for which a method of a custom Function ran; without gradients, its ctx does not tell."""
+        ran.run = self._runs[0].number if self._runs else 0
         if self._begun is not None and not self._begun.cls.primitive:
             ran.group = self._begun.group
 

@@ -5,7 +5,7 @@ Gradients are what the engine has: tensors or, in a first-order run (core/engine
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, reduce
 from typing import Any, NamedTuple
@@ -24,26 +24,45 @@ class Run:
     """One backward pass. Its gradients are its own: those of another pass never mix with them."""
 
     number: int  # among the passes of the recording, from 1
-    known: int  # the number of values before it began
     where: Where
     keep: bool  # True if it keeps the saved tensors
     create: bool  # True if its gradients can be differentiated again
     within: int = 0  # the number of the pass in which it runs, such as that of a custom backward that runs another
-    roots: Sequence[int | None] = ()
-    seeds: Sequence[int] = ()
-    gradients: dict[int, int] = field(default_factory=dict)  # value -> its complete gradient in this pass
+    roots: Sequence = ()  # values; None for one that is not noted
+    seeds: Sequence = ()
+    gradients: dict = field(default_factory=dict)  # value -> its complete gradient in this pass
     differentiated: bool = False  # True if a later pass differentiates it: then it is a part of the program
+    known: int = 0  # the number of values before it began
     flowing: dict = field(default_factory=dict)  # flows to each node or leaf that still waits for others
 
 
 class Accumulation(NamedTuple):
-    """A pass adds a gradient to a leaf's `.grad`, as numbers of values; `before` is None if it was empty."""
+    """A pass adds a gradient to a leaf's `.grad`; `before` is None if it was empty."""
 
-    value: int
+    value: Any
     run: int
-    gives: int
-    before: int | None
-    after: int
+    gives: Any
+    before: Any
+    after: Any
+
+
+def shown_runs(runs: Sequence[Run], outputs: Iterable, behind: Callable[[], set]) -> list[Run]:
+    """Return the passes of some results: of each, the last pass that began there, or that gave it as a gradient.
+
+    If there is none, return the passes whose gradients the results are computed from (`behind` tells their values), or else
+    the last one that reached the results. Without results, all values where passes began count.
+    """
+    own = [run for run in runs if not run.differentiated and not run.within]
+    results = set(outputs) or {root for run in own for root in run.roots}
+    ends = [(run.number, results.intersection([*run.roots, *run.gradients.values()])) for run in own]
+    shown = set({result: number for number, found in ends for result in found}.values())
+    if not shown and own:
+        read = behind()
+        shown = {run.number for run in own if not read.isdisjoint(run.gradients.values())}
+    if not shown:
+        reached = {run.number for run in own if not run.gradients.keys().isdisjoint(results)}
+        shown = {max(reached)} if reached else reached
+    return [run for run in runs if run.number in shown or run.within in shown and not run.differentiated]
 
 
 class GradientFlow:
@@ -91,7 +110,7 @@ class GradientFlow:
         self._open = None
         within = self._runs[0].number if self._runs else 0
         where = NOWHERE if place is None else Where(*place, place.code)
-        run = Run(len(self.runs) + 1, len(self.values), where, keep, create, within)
+        run = Run(len(self.runs) + 1, where, keep, create, within, known=len(self.values))
         run.roots = [self.value_of(edge) for edge in roots]
         self.runs.append(run)
         self._runs.append(run)
@@ -209,18 +228,20 @@ class GradientFlow:
         return index
 
     def shown_runs(self) -> list[Run]:
-        """Return the passes of the results: of each, the last pass that began there, or that gave it as a gradient.
+        """Return the passes of the results."""
+        return shown_runs(self.runs, self.outputs, self.behind)
 
-        If there is none, return the last pass that reached them. Without results, all values where passes began count.
-        """
-        runs = [run for run in self.runs if not run.differentiated and not run.within]
-        results = set(self.outputs) or {root for run in runs for root in run.roots}
-        ends = [(run.number, results.intersection([*run.roots, *run.gradients.values()])) for run in runs]
-        shown = set({result: number for number, found in ends for result in found}.values())
-        if not shown:
-            shown = {run.number for run in runs if not run.gradients.keys().isdisjoint(results)}
-            shown = {max(shown)} if shown else shown
-        return [run for run in self.runs if run.number in shown or run.within in shown and not run.differentiated]
+    def behind(self) -> set[int]:
+        """Return the values from which the results are computed, also by tangents, without updates of parameters."""
+        found = set(self.outputs)
+        for group in [group for group in reversed(self.groups) if group.phase != "update"]:
+            made = [o for event in group.events for o in event.outputs]
+            if not found.isdisjoint(group.tangents.get(o) for o in made):
+                found.update(made, group.tangents.values())
+            for event in reversed(group.events):
+                if not found.isdisjoint(event.outputs):
+                    found.update(i for i in event.inputs if isinstance(i, int))
+        return found
 
     def keeps(self, run: int) -> bool:
         """Return True if a pass keeps the saved tensors."""

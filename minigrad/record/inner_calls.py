@@ -47,6 +47,7 @@ class Inside:
     inputs: list[int | None] = field(
         default_factory=list
     )  # its arguments without ctx, None for those that are no tensors
+    run: int = 0  # the backward pass in which it ran
 
 
 def watched(outer: Record, record: Record, name: str, method: Any, args: tuple) -> Any:

@@ -35,7 +35,7 @@ def compose(op: schema.Op, values: list[schema.Value]) -> None:
     known = {outer: inner for ran in op.inside if ran.method == "forward" for inner, outer in named(ran)}
     runs = [Composition(ran, known, values) for ran in op.inside if ran.method in (*BACK, "jvp")]
     for edge in op.edges:
-        if back := [run for run in runs if run.ran.method in BACK]:
+        if back := [run for run in runs if run.ran.method in BACK and run.ran.run in (edge.run, 0)]:
             edge.formula, edge.names = formula(back, edge.gives)
     for push in op.pushes:
         if moved := [run for run in runs if run.ran.method == "jvp"]:

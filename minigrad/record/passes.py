@@ -93,7 +93,7 @@ def record(
 
 def began_backward(rec: Record) -> bool:
     """Return True if the program has run backward from its results; then their gradients cannot be chosen."""
-    ran = bool(rec.shown_runs())
+    ran = any(o in run.gradients for run in rec.runs for o in rec.outputs)
     if ran:
         refuse_gradient(rec.seeds)
     return ran

@@ -96,6 +96,7 @@ class Method:
         default_factory=list
     )  # its arguments without ctx, None for unused ones and numbers
     reads: list = dataclasses.field(default_factory=list)  # of its values by Python
+    run: int = 0  # the number of the backward pass in which it ran
 
 
 @dataclasses.dataclass

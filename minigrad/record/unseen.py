@@ -38,11 +38,11 @@ HOOKS = "the program's hooks are not called here, so these are the gradients wit
 
 
 def add_backward(rec: Record) -> None:
-    """Add the backward pass from the results of a recording, unless the program ran it itself."""
-    outs = [rec.values[number].tensor for number in rec.outputs]
-    roots = [history(t) for t in outs if t is not None and t.requires_grad]
-    if roots and not rec.shown_runs():
-        run_backward(rec, roots, asked=False)
+    """Add a backward pass from each result of a recording from which the program did not run it itself."""
+    began = {root for run in rec.runs for root in run.roots}
+    outs = [rec.values[number].tensor for number in rec.outputs if number not in began]
+    for root in [history(t) for t in outs if t is not None and t.requires_grad]:
+        run_backward(rec, [root], asked=False)
 
 
 def run_backward(rec: Record, roots: Sequence, asked: bool, seed: np.ndarray | None = None) -> None:

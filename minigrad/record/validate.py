@@ -392,7 +392,9 @@ def check_chains(ops: list) -> None:
 # ---------------------------------------------------------------------- the objects of docs/record.md
 shape = each(count)
 CLASSES = each_value(each_value(text))
-PROGRAM = fields({"file": text, "name": text, "passes": each(one_of(PHASES[:3])), "classes": CLASSES}, "passes")
+PROGRAM = fields(
+    {"file": text, "name": text, "passes": each(one_of(PHASES[:3])), "classes": CLASSES, "iteration": text}, "passes"
+)
 IDENTIFIED = fields({"id": count}, "id")
 VALUE = fields(
     {
@@ -431,7 +433,7 @@ EDGE = fields(
 )
 PUSH = fields({"output": value, "formula": text, "latex": text, "names": optional(named)}, "output", "formula")
 VIEW = fields({"layer": text, "inputs": each(shape)}, "layer", "inputs")
-METHOD = fields({"method": text}, "method", "same")
+METHOD = fields({"method": text, "run": count}, "method", "same")
 TRANSFER = fields(
     {"name": text, "words": text, "group": count, "ranks": each(count), "number": optional(count), "label": text}
     | {"peer": optional(count), "tag": count, "bytes": count, "rank": count, "divisor": count}

@@ -26,6 +26,7 @@ Args = Annotated[str | None, Parameter(name=["--args"], allow_leading_hyphen=Tru
 Json = Annotated[bool, Parameter(name=["--json"], negative="", show_default=False)]
 AsTorch = Annotated[bool, Parameter(name=["--as-torch"], negative="", show_default=False)]
 Rankdir = Literal["TB", "BT", "LR", "RL"]
+Losses = Annotated[str | None, Parameter(name=["--from"])]
 given: list[str] = []  # the words of the running command
 closed: set[int] = set()  # the standard files that are closed
 STDOUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")  # as the output: nothing else is printed there
@@ -38,9 +39,21 @@ def target_of(target: str, nameless: bool = False) -> tuple[str, str]:
         return target, ""
     if not file and colon:
         raise Usage(f"{target!r} has no file. Write PROG.py:NAME, such as net.py:loss.")
-    if not colon or not name.isidentifier():
+    if not colon or not all(one.isidentifier() for one in name.split(",")):
         raise Usage(f"{target!r} has no name to draw. Write PROG.py:NAME, such as net.py:loss.")
     return file, name
+
+
+def with_losses(target: str, losses: str | None) -> str:
+    """Return the target with the names of --from, such as gan.py:loss_d,loss_g."""
+    if losses is None:
+        return target
+    names = [name.strip() for name in losses.split(",")]
+    if target_of(target, nameless=True)[1] or not all(name.isidentifier() for name in names):
+        raise Usage(
+            f"--from {losses} names the tensors. Write the program alone: {target.rpartition(':')[0] or target}."
+        )
+    return f"{target}:{','.join(names)}"
 
 
 def program_of(target: str, words: tuple[str, ...] = (), nameless: bool = False) -> tuple[Program, str]:

@@ -25,6 +25,9 @@ from .common import (
     working,
 )
 from .render_command import deliver
+from .render_options import Which
+
+WHICH = Which()
 
 EXAMPLES = """Examples:
 
@@ -41,6 +44,7 @@ def explain(
     of: Annotated[str | None, Parameter(name=["--of"])] = None,
     index: Annotated[str | None, Parameter(name=["--index"], allow_leading_hyphen=True)] = None,
     output: Annotated[str | None, Parameter(name=["--output", "-o"], allow_leading_hyphen=True)] = None,
+    which: Which = WHICH,
     args: Args = None,
     as_torch: AsTorch = False,
     json: Json = False,
@@ -73,6 +77,7 @@ def explain(
         raise Usage(f"{output} has an unknown suffix. {meant + ' ' * bool(meant)}Use one of {' '.join(SUFFIXES)}.")
     at = element(index)
     program, name = program_of(target, words)
+    which.set(program)
     with stdout_to_stderr(), computing(as_torch, program):
         with working(f"running {program.file}"):
             found = explanation(program, name, of, at, args)

@@ -26,6 +26,7 @@ from .common import (
     Args,
     AsTorch,
     Json,
+    Losses,
     Pass,
     Target,
     closed,
@@ -38,12 +39,13 @@ from .common import (
     recorded_by_ranks,
     stdout_to_stderr,
     target_of,
+    with_losses,
     working,
 )
-from .render_options import Directions, Look, Processes
+from .render_options import Directions, Look, Processes, Which
 
 Format = Literal["html", "svg", "film", "png", "pdf", "tex", "dot", "mmd", "txt", "json"]
-LOOK, DIRECTIONS, PROCESSES = Look(), Directions(), Processes()
+LOOK, WHICH, DIRECTIONS, PROCESSES = Look(), Which(), Directions(), Processes()
 
 EXAMPLES = """Examples:
 
@@ -57,6 +59,8 @@ EXAMPLES = """Examples:
   minigrad render net.py:loss --size slide -o l.pdf one slide per pass
   minigrad render net.py:loss --theme print --tex   LaTeX, in black and white
   minigrad render net.py:f --args "tensor(2.), 3"   a function with arguments
+  minigrad render net.py:loss --iteration 3         an earlier round of a loop
+  minigrad render gan.py --from loss_d,loss_g       several losses
   minigrad render net.py:loss --depth 1 -o net.pdf  each module as one box
   minigrad render net.py:loss --ranks -n 4          4 processes in one picture
   minigrad render net.py:loss --ranks --timeline -n 2 -o t.pdf  a timeline
@@ -73,6 +77,8 @@ def render(
     tex: Annotated[bool, Parameter(name=["--tex"], negative="", show_default=False)] = False,
     args: Args = None,
     look: Look = LOOK,
+    losses: Losses = None,
+    which: Which = WHICH,
     directions: Directions = DIRECTIONS,
     processes: Processes = PROCESSES,
     names: Annotated[bool, Parameter(name=["--list"], negative="", show_default=False)] = False,
@@ -97,6 +103,9 @@ def render(
         The format, overriding the suffix. film is an SVG in which the passes appear step by step.
     tex
         Same as -f tex: LaTeX with TikZ, with typeset formulas.
+    losses
+        Several tensors in one picture, in place of :NAME: --from loss_d,loss_g. The backward pass of each has its own
+        colour and line style.
     args
         Arguments for the function, in Python: --args "tensor([1., 2.]), 3". They may use the program's names.
         Default: the program's example_inputs.
@@ -109,10 +118,13 @@ def render(
     json
         Write a summary as JSON: the file, its format, passes, counts and notes.
     """
+    target = with_losses(target, losses)
     file, name = target_of(target, nameless=True)
     if names:
         return listed(target, words, as_torch, json)
-    check_name(file, name, {"--args": args is not None, "--ranks": processes.ranks})
+    check_name(
+        file, name, {"--args": args is not None, "--ranks": processes.ranks, "--iteration": which.iteration is not None}
+    )
     if tex and format not in (None, "tex"):
         raise Usage(f"--tex and -f {format} contradict each other. Choose one.")
     place, kind = destination(output, "tex" if tex else format, name or stem(file))
@@ -125,6 +137,7 @@ def render(
         return start(processes.n, given)
     program, name = program_of(target, words, nameless=True)
     program.seeds, program.times = directions.given(), look.color == "time"
+    which.set(program)
     as_torch = as_torch or processes.ranks  # ranks compute with minigrad
     with stdout_to_stderr(place is None or json), computing(as_torch, program):
         if processes.ranks:

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from ..errors import Usage
 from ..fold import MOST
-from ..run_program import view_from
+from ..run_program import Program, view_from
 from ..themes import THEMES, Theme
 from ..view import SHOW, View
 from .common import Rankdir
@@ -106,6 +106,27 @@ class Look:
         without = [] if kind in PICTURES else ["--size", "--color"] + ["--theme"] * (kind in ("txt", "json"))
         without += ["--open"] * (kind == "json")
         return [f"the format {kind} ignores {name}" for name in without if name in given]
+
+
+@Parameter(name="*", group="Passes")
+@dataclass(frozen=True)
+class Which:
+    """The backward pass and the iteration of a program that runs several.
+
+    Parameters
+    ----------
+    backward
+        Number of the backward pass among those that the program runs from NAME. Default: the last one.
+    iteration
+        Round of the program's loop in which NAME is computed, from 1. Default: the last one.
+    """
+
+    backward: Annotated[int | None, Parameter(name=["--backward"])] = None
+    iteration: Annotated[int | None, Parameter(name=["--iteration"])] = None
+
+    def set(self, program: Program) -> None:
+        """Tell a program what to show."""
+        program.backward, program.iteration = self.backward, self.iteration
 
 
 @Parameter(name="*", group="Seeds")

@@ -15,8 +15,21 @@ from ..errors import Usage
 from ..functions import UnknownFunction, check_names, opened
 from ..run_program import view_from
 from ..step_through import Step, walk
-from .common import Args, AsTorch, Json, Pass, Target, computing, print_notes, program_of, recorded, stdout_to_stderr
-from .render_options import check_counts
+from .common import (
+    Args,
+    AsTorch,
+    Json,
+    Losses,
+    Pass,
+    Target,
+    computing,
+    print_notes,
+    program_of,
+    recorded,
+    stdout_to_stderr,
+    with_losses,
+)
+from .render_options import Which, check_counts
 
 EXAMPLES = """Examples:
 
@@ -25,6 +38,7 @@ EXAMPLES = """Examples:
   minigrad step net.py:loss --open none    custom Functions as one step
   minigrad step net.py:loss | less         all steps at once"""
 
+WHICH = Which()
 KEYS = "Enter next · b back · number go there · a all · q quit"
 COLOURS = {"forward": "36", "backward": "31", "jvp": "35"}  # ANSI colour codes
 
@@ -34,6 +48,8 @@ def step(
     /,
     *words: Annotated[str, Parameter(show=False)],
     passes: Pass = "all",
+    losses: Losses = None,
+    which: Which = WHICH,
     args: Args = None,
     show: Annotated[str | None, Parameter(name=["--show"])] = None,
     depth: Annotated[int | None, Parameter(name=["--depth"])] = None,
@@ -50,6 +66,8 @@ def step(
         PROG.py:NAME, as for render.
     passes
         Pass to step through.
+    losses
+        Several tensors, as for render: --from loss_d,loss_g.
     args
         Arguments for the function, in Python.
     show
@@ -68,7 +86,8 @@ def step(
     """
     check_counts(depth, max_nodes)
     seen = view_from(show)
-    program, name = program_of(target, words)
+    program, name = program_of(with_losses(target, losses), words)
+    which.set(program)
     with stdout_to_stderr(), computing(as_torch, program):
         record, notes, there = recorded(program, name, passes, args)
         drawing = viz.Drawing(record, there, notes, replace(seen, full=True), depth, max_nodes or None, open="none")

@@ -32,6 +32,8 @@ class Flows:
         self.saved = {one["value"] for op in scope.ops for one in op["saved"]}
         self.known_as: dict[int, int | None] = {}  # the recorded gradients that have other ids here
         self.ran: dict[int, Scope] = {}  # the calls of backward
+        passes = plan.record.get("backwards", ())
+        self.own = {(int(v), one["run"]): g for one in passes for v, g in one["gradients"].items()}
         self.edges = list(self.in_order())
         self.runs: dict[int, set[int]] = defaultdict(set)  # by value, the passes that give it a gradient
         for run, op, k in self.edges:
@@ -72,6 +74,15 @@ class Flows:
             self.edge(run, op, k, part)
         for value, total in self.plan.record["gradients"].items():
             self.total(int(value), total)
+        for one in self.plan.record.get("grads", ()):
+            self.accumulated(one["before"], one["gives"], one["after"])
+
+    def accumulated(self, before: int | None, gives: int, after: int) -> None:
+        """Add what the `.grad` of a leaf holds after a pass has added to it."""
+        if before is None or after in self.plan.made:
+            return
+        self.plan.frozen([i for i in (before, gives) if i not in self.first], UNKNOWN, back=True)
+        self.plan.step([after], "before + gives", {"before": before, "gives": gives}, back=True)
 
     def edge(self, run: int, op: dict, k: int, part: int) -> None:
         """Add the step of an edge."""
@@ -181,7 +192,7 @@ class Flows:
         parts = []
         for run in runs:
             if (value, run) not in self.at:
-                self.at[value, run] = self.sum(value, self.arriving[value, run], None)
+                self.at[value, run] = self.sum(value, self.arriving[value, run], self.own.get((value, run)))
             parts.append(self.at[value, run])
         alone = len(parts) == 1 and self.known_as.get(parts[0]) == recorded
         self.plan.totals[str(value)] = parts[0] if alone else self.added(parts, recorded)

@@ -20,7 +20,7 @@ from torch.autograd.function import _SingleLevelFunction
 from torch.overrides import TorchFunctionMode
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-from .torch_words import tensors_in
+from .torch_words import tensors_in, where
 
 
 class Running(threading.local):
@@ -34,6 +34,7 @@ class Running(threading.local):
 RUNNING = Running()
 LOCK = threading.Lock()
 FROM_NUMPY, NEXT_BATCH = torch.from_numpy, _BaseDataLoaderIter.__next__
+ENGINE = torch.autograd._engine_run_backward
 REPLACED: list[tuple] = []  # patched methods: (class, name of a method, the class's own attribute before)
 everywhere = 0  # number of active recordings, in all threads
 
@@ -77,6 +78,15 @@ def from_numpy(*args: Any) -> Any:
     return recorder.asked(FROM_NUMPY, args, {})
 
 
+def run_engine(roots: Any, grads: Any, keep: bool, create: bool, *more: Any, **others: Any) -> Any:
+    """Replace the function through which PyTorch runs every backward: tell this thread's recording where it begins."""
+    recorder = RUNNING.recorders[-1] if RUNNING.recorders else None
+    if recorder is None or recorder.paused:
+        return ENGINE(roots, grads, keep, create, *more, **others)
+    with recorder.backward.begins(roots, where(sys._getframe(1)), keep, create):
+        return ENGINE(roots, grads, keep, create, *more, **others)
+
+
 def next_batch(iterator: Any) -> Any:
     """Replace the method that returns the next batch: a recording does not see how it is made."""
     RUNNING.fetching = True
@@ -95,6 +105,8 @@ def watching(recorder: Any) -> Iterator[None]:
         if everywhere == 1:
             torch.from_numpy = from_numpy
             REPLACED.append((torch, "from_numpy", FROM_NUMPY))
+            torch.autograd._engine_run_backward = run_engine
+            REPLACED.append((torch.autograd, "_engine_run_backward", ENGINE))
             _BaseDataLoaderIter.__next__ = next_batch
             REPLACED.append((_BaseDataLoaderIter, "__next__", NEXT_BATCH))
         _SingleLevelFunction.apply = classmethod(apply)

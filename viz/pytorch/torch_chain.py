@@ -28,7 +28,7 @@ class Chain:
     """The operations behind some results, run again in minigrad."""
 
     def __init__(self, calls: list[Call], outputs: list[Noted], backward: Backward):
-        self.backward, self.tensors = backward, {}
+        self.backward, self.tensors, self.runs = backward, {}, backward.shown(outputs)
         self.calls = operations_behind(calls, outputs)
         self.rec = Record()
         with suppressed_warnings(), minigrad.random.fork_rng(), minigrad.enable_grad(), self.rec:
@@ -96,16 +96,15 @@ class Chain:
         return list(tensors_in(made.apply(*[self.tensor(value) for value in operands])))
 
     def sent(self, call: Call, value: Noted) -> np.ndarray | None:
-        """Return an operation's contribution to the gradient of an operand, over all runs of backward that count."""
-        counted = [
-            gives for run, one, _, gives in call.flows if one is value and run not in self.backward.differentiated
-        ]
+        """Return an operation's contribution to the gradient of an operand, over the runs of backward that are explained."""
+        shown = {run.number for run in self.runs}
+        counted = [gives for run, one, _, gives in call.flows if one is value and run in shown]
         return np.array(sum(held(gives) for gives in counted)) if counted else None
 
     def pull(self, outputs: list[Noted]) -> None:
         """Run backward from the recorded gradients of the results."""
         roots = [self.tensor(o) for o in outputs]
-        given = [self.backward.gradient(o) for o in outputs]
+        given = [self.backward.gradient(o, self.runs) for o in outputs]
         seeds = [t.new_ones(t.shape) if g is None else wrap(np.array(held(g))) for t, g in zip(roots, given)]
         leaves = [t for t in self.tensors.values() if t.requires_grad and t.is_leaf]
         pairs = [(t, seed) for t, seed in zip(roots, seeds) if t.requires_grad]

@@ -26,7 +26,7 @@ from minigrad.errors import error
 from minigrad.files import written
 from minigrad.record import schema
 from minigrad.record.assignments import name_variables
-from minigrad.record.build import choose_labels
+from minigrad.record.build import backward, choose_labels
 from minigrad.record.inner_calls import named_by_author
 from minigrad.record.labels import Frame
 from minigrad.record.method_formulas import compose
@@ -151,7 +151,9 @@ class Builder:
         self.ids = {call: i for i, call in enumerate(calls)}
         self.used = {one for call in calls for one in call.inputs if isinstance(one, Noted)} | set(outputs)
         self.edges = {call: call.edges() for call in calls}
-        self.freeing = {call.of: i for call, i in self.ids.items() if call.of is not None}  # the last run of backward
+        # the entry of the last backward that did not keep the graph
+        freeing = [call for call in calls if call.of is not None and not backward.keeps(call)]
+        self.freeing = {call.of: self.ids[call] for call in freeing}
 
     def number(self, one: Any) -> Any:
         """Return a value's number in the document, or a constant in JSON form."""
@@ -175,21 +177,31 @@ class Builder:
         self.frames = [(op, call, one, one.builder(call)) for op, call in zip(ops, self.calls) for one in call.insides]
         outputs = [self.number(o) for o in self.returned]
         whole = {self.number(v): self.number(gradients[v]) for v in list(self.numbers) if v in gradients}
+        passes, shown = self.backward.passes(), self.backward.shown(self.returned)
+        for run in passes:
+            for v in [v for v in run.gradients if v in self.numbers]:
+                self.number(run.gradients[v])
+        backwards = [backward(run, run in shown, self.number, self.numbers) for run in passes]
+        own = [one for one in self.backward.accumulations if one.value in self.numbers]
+        number = lambda one: None if one is None else self.number(one)
+        grads = [schema.Accumulation(self.number(one.value), one.run, *map(number, one[2:])) for one in own]
         values = [
             schema.Value(i, v.name, "", "", v.kind, v.shape, v.dtype, v.device, v.bytes, v.summary)
             for v, i in self.numbers.items()
         ]
         name_variables(values, ops)
         own = [op for op, call in zip(ops, self.calls) if call.of is None or call.inputs]
-        ran = {"forward", *[op.phase for op in ops]}
-        passes = [one for one in ("forward", "backward", "jvp") if one in ran]
-        self.made = schema.Document({**program, "passes": passes}, values, ops, outputs, whole)
+        phases = {"forward", *[op.phase for op in ops]}
+        ran = [one for one in ("forward", "backward", "jvp") if one in phases]
+        self.made = schema.Document({**program, "passes": ran}, values, ops, outputs, whole, backwards=backwards)
+        self.made.grads = grads
         identities = {i: id(same.get(v, v)) for v, i in self.numbers.items()}
         self.named = choose_labels(self.made, own, [self.number(v) for v in results], identities)
         saved: dict[int, str] = {}
         for op, call in zip(ops, self.calls):
             saved |= {} if call.cls is None else named_by_author(call.cls, op.saved)
-        self.named.begin(ops, whole.items(), saved)
+        owned = [*whole.items(), *(pair for one in backwards for pair in one.gradients.items())]
+        self.named.begin(ops, owned, saved, [(one.value, one.after) for one in grads])
         self.named.frames += [Frame(op, one.name, inner.named) for op, _, one, inner in self.frames]
         return self.made
 
@@ -204,10 +216,11 @@ class Builder:
         ins, outs = self.ends(call)
         op = self.op(call, call.phase, self.ids[call], ins, outs)
         op.of, op.inplace = None if call.of is None else self.ids[call.of], call.inplace
+        op.run = 0 if call.of is None else next(iter(call.upstream))
         if call.of is not None:
             op.formula = "; ".join(dict.fromkeys(partial for _, _, partial, _, _ in self.through(call)))
         for run, i, partial, up, gives in self.flows(call):
-            edge = schema.Edge(self.number(i), partial, self.number(up), self.number(gives))
+            edge = schema.Edge(self.number(i), partial, self.number(up), self.number(gives), run=run)
             arrived = [self.backward.arrived.get(o, {}).get(run) for o in outs]
             edge.upstreams = (
                 [None if g is None else self.number(g) for g in arrived] if any(arrived) else [edge.upstream]
@@ -244,7 +257,7 @@ class Builder:
 
     def flows(self, call: Call) -> list[tuple]:
         """Return the edges of an operation, without runs of backward that were differentiated themselves."""
-        return [edge for edge in self.edges[call] if edge[0] not in self.backward.differentiated]
+        return [edge for edge in self.edges[call] if not self.backward.runs[edge[0] - 1].differentiated]
 
     def write_words(self, document: schema.Document, part: Callable[[dict], dict]) -> None:
         """Add calls, derivative formulas and contents to a part of the record."""

@@ -9,13 +9,17 @@ to that argument.  So it does not matter who runs backward, how often, or in how
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import torch
 from torch._C._functorch import get_unwrapped, is_functorch_wrapped_tensor
 from torch.autograd import forward_ad
+
+from minigrad.record import schema
+from minigrad.record.gradient_flow import Accumulation, Run, shown_runs
 
 from .torch_document import Call, Noted, bottom, saved_by_node, size_of, total
 
@@ -25,8 +29,10 @@ class Backward:
 
     def __init__(self, recorder: Any):
         self.recorder = recorder
-        self.ran, self.last = False, -1
-        self.differentiated: set[int] = set()  # runs that a later run differentiated
+        self.runs: list[Run] = []
+        self.running: list[tuple] = []  # the calls of the engine that are under way: roots, line, keep, create
+        self.numbers: dict[int, int] = {-1: 0}  # PyTorch's number of a run of backward -> its number here
+        self.accumulations: list[Accumulation] = []
         self.owner: dict[Any, Call] = {}  # node -> the operation it belongs to
         self.leaves: dict[int, list[Noted]] = {}  # id of a leaf -> its values that were used, one after each write
         self.arrived: dict[Noted, dict[int, Noted]] = {}  # the whole gradient of a value, by run of backward
@@ -36,6 +42,49 @@ class Backward:
         self.sums: dict[tuple, Noted] = {}
         self._handles: list[Any] = []
         self._heard: set[Any] = set()  # the AccumulateGrad nodes among those with a hook
+
+    @property
+    def ran(self) -> bool:
+        """True if a backward ran."""
+        return bool(self.runs)
+
+    @contextmanager
+    def begins(self, roots: Sequence[torch.Tensor], line: schema.Where, keep: bool, create: bool) -> Iterator[None]:
+        """Note that PyTorch's engine runs in the block, for a line of the program."""
+        with self.recorder.aside():
+            line = schema.Where() if self.recorder.adding else line
+            self.running.append(([self.recorder.ref(t) for t in roots], line, keep, create))
+        try:
+            yield
+        finally:
+            self.running.pop()
+
+    def run(self) -> int:
+        """Return the number of the backward that is running, and note it if it is new; 0 outside of backward."""
+        theirs = run_now()
+        if theirs not in self.numbers:
+            known = self.running[-1] if self.running else ([], schema.Where(), False, False)
+            roots, line, keep, create = known
+            within = self.runs[-1].number if len(self.running) > 1 and self.runs else 0
+            self.runs.append(Run(len(self.runs) + 1, line, keep, create, within, roots))
+            self.numbers[theirs] = len(self.runs)
+        return self.numbers[theirs]
+
+    def keeps(self, call: Call) -> bool:
+        """Return True if the pass of an entry of backward keeps the saved tensors."""
+        return any(self.runs[run - 1].keep for run in call.upstream)
+
+    def passes(self) -> list[Run]:
+        """Return all passes, with their gradients."""
+        for run in self.runs:
+            own = {} if run.differentiated else {**self.given, **self.arrived}
+            run.gradients = {value: g for value in own if (g := self.gradient(value, [run])) is not None}
+            run.seeds = [self.arrived.get(root, {}).get(run.number) for root in run.roots]
+        return self.runs
+
+    def shown(self, outputs: Sequence[Noted]) -> list[Run]:
+        """Return the passes of some results."""
+        return shown_runs(self.passes(), outputs, lambda: behind(self.recorder.calls, outputs))
 
     def close(self) -> None:
         """Remove the hooks."""
@@ -86,7 +135,7 @@ class Backward:
             def hook(_: tuple, grads: tuple) -> None:
                 if grads[0] is not None and not self.recorder.paused:
                     with self.recorder.aside():
-                        self.whole_gradient(leaf, run_now(), grads[0])
+                        self.accumulated(leaf, self.whole_gradient(leaf, self.run(), grads[0]))
 
             self._handles.append(node.register_hook(hook))
             self._heard.add(node)
@@ -107,10 +156,9 @@ class Backward:
 
     def flowed(self, call: Call, node: Any, tops: dict, leads: dict, sent: tuple, arrived: tuple) -> None:
         """Assign each gradient that a node has sent to its edge."""
-        self.ran, run = True, run_now()
-        self.last = run
+        run = self.run()
         if call.phase == "backward":
-            self.differentiated.add(next(iter(call.upstream)))  # the run that made the entry
+            self.runs[next(iter(call.upstream)) - 1].differentiated = True  # the run that made the entry
         ups: dict[int, Noted] = {}  # by the identity of the tensor: some nodes pass the incoming gradient on
         for nr, g in enumerate(arrived):
             if g is not None and nr in tops:
@@ -180,12 +228,13 @@ class Backward:
             return Noted(g, "gradient")
         return self.arrive(used[0] if used else self.recorder.ref(t), run, g)
 
-    def gradient(self, value: Noted) -> Noted | None:
-        """Return the gradient of a value, summed over all runs; None if it has none.
+    def gradient(self, value: Noted, among: Sequence[Run] | None = None) -> Noted | None:
+        """Return the gradient of a value, summed over some runs or all; None if it has none.
 
         Runs that were differentiated themselves do not count: their results are values like others.
         """
-        runs = sorted({*self.arrived.get(value, ()), *self.given.get(value, ())} - self.differentiated)
+        counted = {run.number for run in (self.runs if among is None else among) if not run.differentiated}
+        runs = sorted(counted.intersection([*self.arrived.get(value, ()), *self.given.get(value, ())]))
         if not runs:
             return None
         arrived = self.arrived.get(value, {})
@@ -202,7 +251,7 @@ class Backward:
         """Register the results of `autograd.grad` as the gradients of that run."""
         for t, g in zip(inputs, grads):
             if isinstance(t, torch.Tensor) and g is not None:
-                whole = self.whole_gradient(t, self.last, g)
+                whole = self.whole_gradient(t, len(self.runs), g)
                 if not self.recorder.has_current_value(g):
                     self.recorder.assign(g, whole)
 
@@ -211,15 +260,40 @@ class Backward:
         if self.recorder.has_current_value(g):
             return
         held, values = Noted(g, "gradient"), [*self.leaves.get(id(bottom(t)), []), self.recorder.ref(t)]
-        wholes = [whole for value in values[::-1] if (whole := self.gradient(value)) is not None]
+        wholes = [one.after for one in reversed(self.accumulations) if one.value in values]
+        wholes += [whole for value in values[::-1] if (whole := self.gradient(value)) is not None]
         self.recorder.assign(g, next((whole for whole in wholes if same(whole.array, held.array)), held))
+
+    def accumulated(self, leaf: torch.Tensor, gives: Noted) -> None:
+        """Note what a backward has added to the `.grad` of a leaf."""
+        value, held = self.recorder.ref(leaf), leaf.grad
+        if held is None or held.is_sparse:
+            return
+        after, before = Noted(held, "gradient"), None
+        if same(after.array, gives.array):
+            after = gives
+        else:
+            known = [one.after for one in self.accumulations if one.value is value][-1:]
+            before = next((one for one in known if same(total([one, gives]).array, after.array)), None)
+            if before is None:  # the program has set or written it
+                before = Noted(held, "gradient", after.array - gives.array)
+        self.accumulations.append(Accumulation(value, len(self.runs), gives, before, after))
 
 
 ACCUMULATE = torch._C._functions.AccumulateGrad
 
 
+def behind(calls: Sequence[Call], outputs: Sequence[Noted]) -> set[Noted]:
+    """Return the values from which some values are computed, also by tangents, without updates of parameters."""
+    found = set(outputs)
+    for call in [call for call in reversed(calls) if call.phase != "update"]:
+        if not found.isdisjoint([*call.outputs, *[call.tangents.get(o) for o in call.outputs]]):
+            found.update([one for one in call.inputs if isinstance(one, Noted)], call.tangents.values())
+    return found
+
+
 def run_now() -> int:
-    """Return the number of the current run of backward; -1 outside backward."""
+    """Return PyTorch's number of the current run of backward; -1 outside backward."""
     return torch._C._current_graph_task_id()
 
 

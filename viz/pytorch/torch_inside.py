@@ -20,7 +20,7 @@ from minigrad.record.inner_calls import parameters, unpacked_names
 
 from .torch_calls import REPLACED, RUNNING, watching
 from .torch_document import Builder, Call, Noted, bottom, numbers
-from .torch_graph import run_now, same
+from .torch_graph import same
 from .torch_numpy import Crossings
 from .torch_words import tensors_in
 
@@ -36,7 +36,8 @@ class Inside:
     """One call of a method: its recording, and those of its values that also exist outside."""
 
     def __init__(self, name: str, ctx: Any, recorder: Recorder):
-        self.name, self.ctx, self.recorder, self.run = name, ctx, recorder, run_now()
+        self.name, self.ctx, self.recorder = name, ctx, recorder
+        self.run = 0  # the backward in which it ran
         self.kept: tuple = ()  # of a jvp, the saved tensors
         self.unpacked: tuple[str, ...] = ()  # the names that a backward gives to the saved tensors
         self.gradients: list[Noted | None] = []  # for a backward, the gradient of each result
@@ -83,7 +84,7 @@ class Inside:
         both = [(inner.numbers.get(a), builder.numbers.get(b)) for a, b in same.items()]
         known = {a: b for a, b in both if a is not None and b is not None}
         inputs = [None if a is None else inner.numbers.get(a) for a in self.inputs]
-        return schema.Method(self.name, made["values"], made["ops"], made["outputs"], known, inputs)
+        return schema.Method(self.name, made["values"], made["ops"], made["outputs"], known, inputs, run=self.run)
 
     def passed(self, builder: Builder, call: Call) -> Iterator[tuple[Noted, Noted]]:
         """Yield pairs of inner and outer values for the gradients that a run of backward passed in and out."""
@@ -124,6 +125,7 @@ def watched(outer: Recorder, name: str, method: Callable, args: tuple) -> Any:
     inner = type(outer)(jvp=False)
     inner.crossings = Crossings(inner, method)
     ran = Inside(name, args[0] if args and hasattr(args[0], "next_functions") else None, inner)
+    ran.run = outer.backward.run()
     try:
         with watching(inner), torch._C._EnableTorchFunction():  # PyTorch calls jvp without
             names = {id(a): word for word, a in zip(parameters(method), args) if isinstance(a, torch.Tensor)}

@@ -76,6 +76,7 @@ class Recorder:
         self._writes: dict[int, int] = {}  # memory -> number of writes: `.data` has a separate version counter
         self.module_paths: dict[Any, dict] = {}
         self.crossings: Crossings | None = None  # to NumPy and back, in a method of a custom Function
+        self.adding = False  # True while `run_backward` runs, for which no line of the program stands
         self.added_backward = False  # True if `run_backward` ran, because the program ran none
         self.paused = self.has_gap = False
         self._busy = False
@@ -387,12 +388,15 @@ class Recorder:
             return refuse_gradient(self.seeds)
         try:
             seeds = self.gradients(roots, name)
+            self.adding = True
             found = torch.autograd.grad(roots, leaves, seeds, retain_graph=keep, allow_unused=True)
         except RuntimeError as e:
             if not any(reason in str(e) for reason in REFUSED):
                 raise
             self.notes.append(f"PyTorch could not run backward for the program: {str(e).splitlines()[0]}")
             return
+        finally:
+            self.adding = False
         self.added_backward = True
         self.backward.returned(leaves, found)
 

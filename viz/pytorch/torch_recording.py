@@ -54,10 +54,10 @@ class TorchRecording:
         if kind is not None:
             self.recorder.backward.close()
 
-    def end(self, outs: list[torch.Tensor], keep: bool = False) -> None:
+    def end(self, outs: list[torch.Tensor], keep: bool = False, apart: bool = False) -> None:
         """Set the program's results.  Run backward from them, seeded with ones, unless the program ran it itself.
 
-        `keep` their graph if the program may go on with it, as a notebook does.
+        `keep` their graph if the program may go on with it, as a notebook does.  If they stay `apart`, each gets a pass.
         """
         try:
             with watching(self.recorder), self.recorder.aside():
@@ -68,7 +68,8 @@ class TorchRecording:
                 if self.seeds is not None:
                     self.seeds.check()
                 if "backward" in self.passes:
-                    self.recorder.run_backward(outs, keep, self.name)
+                    for some in [[out] for out in outs] if apart else [outs]:
+                        self.recorder.run_backward(some, keep, self.name)
         finally:
             self.recorder.backward.close()
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from .. import text
+from ..backward_passes import which
 from ..cards import called, flow_formula, push_of, pushed
 from ..drawn_graph import Edge, Graph, Node
 from ..functions import Names
@@ -49,8 +51,9 @@ def content(graph: Graph, open: Names = None) -> dict:
     numbers = iter(in_file)
     program = record["program"]
     shown = mentioned(record)
+    about = text.file_name(program.get("file")), program.get("iteration"), which(graph.origins)
     return {
-        "program": {"name": text.clean(program.get("name") or ""), "file": text.file_name(program.get("file"))},
+        "program": {"name": text.clean(program.get("name") or ""), "file": " · ".join(filter(None, about))},
         "passes": graph.passes,
         "values": (described(value, graph.name(value["id"]), value["id"] in shown) for value in record["values"]),
         "ops": (translator.op(node, numbers) for node in nodes),
@@ -106,14 +109,17 @@ class Translator:
         """Describe an operation: its call and formula, inputs and outputs, saved tensors and gradient contributions."""
         op, where = node.record, node.record.get("where") or {}
         name, call, shown = called(self.graph, node)
-        edges = reads(node)
+        each = [apart(edge) for edge in reads(node)]
+        edges, places = [one for some in each for one in some], iter(each)
+        # an argument along which several passes send gradients is listed once for each
+        arguments = [one for entry in op["inputs"] for one in (next(places) if isinstance(entry, int) else [entry])]
         if node.kind == "transfer":
             name, call, shown = travelling.called(op), "", ""
         entry: dict[str, Any] = {
             "id": op["id"],
             "name": name,
             "call": call,
-            "in": [self._input(entry) for entry in op["inputs"]],
+            "in": [self._input(one.value if isinstance(one, Edge) else one) for one in arguments],
             "out": self.places(op["outputs"]),
         }
         more = {
@@ -279,6 +285,13 @@ def rounded(numbers: Any) -> Any:
     if isinstance(numbers, (list, tuple)):
         return [rounded(x) for x in numbers]
     return numbers if numbers is None or isinstance(numbers, (int, bool)) else text.clean(str(numbers))
+
+
+def apart(edge: Edge) -> list[Edge]:
+    """Return an edge for each backward pass whose gradient flows along it; the edge itself if there is one."""
+    parts = (edge.flow or {}).get("parts", ())
+    several = len({part.get("run") for part in parts}) == len(parts) > 1
+    return [replace(edge, flow=part) for part in parts] if several else [edge]
 
 
 def reads(node: Node) -> list[Edge]:
