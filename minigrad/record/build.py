@@ -224,11 +224,10 @@ def write_texts(draft: Draft) -> None:
         op.inside.append(method(ran, inner, rec, number))
     wording = Wording(rec, number, named)
     for group, i in number.ops.items():
-        op = document.ops[i]
-        wording.write(op, group, flows_of(group, number), *sides[group])
-        if op.inside:
-            compose(op, document.values)
+        wording.write(document.ops[i], group, flows_of(group, number), *sides[group])
     named.number_saved()
+    for op in [op for op in document.ops if op.inside]:
+        compose(op, document.values)
     document.reads = list(reads_of(rec, number))
 
 
