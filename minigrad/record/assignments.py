@@ -206,14 +206,13 @@ def names_in(target: ast.expr) -> Iterator[str]:
 def path(node: ast.expr) -> str:
     """Return the name of a variable, its attribute or its element as a record writes it; "" for `_` and other expressions.
 
-    >>> [path(ast.parse(text).body[0].value) for text in ("x", "self.h", "hs[0]", "params['w']", "hs[i]", "w.grad", "a.b.c")]
-    ['x', 'self.h', 'hs.0', 'params["w"]', '', '', '']
+    >>> [path(ast.parse(text).body[0].value) for text in ("x", "self.h", "hs[0]", "params['w'][1]", "hs[i]", "w.grad")]
+    ['x', 'self.h', 'hs.0', 'params["w"].1', '', '']
     """
     if isinstance(node, ast.Name):
         return node.id if node.id != "_" else ""
-    if not (isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.value, ast.Name)):
+    if not isinstance(node, ast.Attribute | ast.Subscript) or not (owner := path(node.value)):
         return ""
-    owner = node.value.id
     if isinstance(node, ast.Attribute):
         return f"{owner}.{node.attr}" if node.attr not in OF_TENSORS else ""
     key = node.slice.value if isinstance(node.slice, ast.Constant) else None

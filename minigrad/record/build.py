@@ -199,6 +199,8 @@ def begun_labels(rec: Record, document: schema.Document, number: Numbers, result
     """Set the names of values, and return the labels of the document as far as they follow from these."""
     handed = [Handed(where, [number.new.get(i) for i in values]) for where, values in rec.handed]
     name_variables(document.values, document.ops, handed)
+    for old, new in number.new.items():
+        document.values[new].name = document.values[new].name or number.noted[old].element
     program = [document.ops[i] for group, i in number.ops.items() if group.events]
     named = choose_labels(document, program, results, identities(number))
     saved: dict[int, str] = {}

@@ -23,6 +23,7 @@ SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 # a number of more digits than people write, in no string
 COMPUTED = re.compile(r"(?<![\w.'\"])(?=[\d.]{10})\d+\.\d+(?:e[+-]?\d+)?(?![\w.'\"])")
 INDEX = re.compile(r"(\[[^]]+\])*$")
+ELEMENT = re.compile(r"^(\d+)(?=\[|$)")  # a number in a path, perhaps before the key of a dictionary
 WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 GRAD, TANGENT = "grad of ", "tangent of "  # begin the shown names of gradients and tangents
 
@@ -345,8 +346,8 @@ def as_expression(name: str) -> str:
     ('net[0].weight', '', 'mean', 'g_')
     >>> as_expression("model.text_encoder.layers.11.self_attention.q_proj.weight")
     'layers[11].self_attention.q_proj.weight'
-    >>> as_expression('params["w"]'), as_expression("_")
-    ('params["w"]', '')
+    >>> as_expression('params["w"]'), as_expression("_"), as_expression('ws.0["b"].1')
+    ('params["w"]', '', 'ws[0]["b"][1]')
     """
     first, *rest = name.split(".")
     variable, _, key = first.partition("[")
@@ -356,7 +357,7 @@ def as_expression(name: str) -> str:
         first, *rest = dropwhile(str.isdigit, rest)
         key = ""
     first += "_" * (first == "g" and not rest)
-    return first + "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in rest)
+    return first + "".join(ELEMENT.sub(r"[\1]", part) if part[:1].isdigit() else f".{part}" for part in rest)
 
 
 def as_label(name: str) -> str:

@@ -31,7 +31,8 @@ from ..core.saved import INFERENCE, version
 from ..core.tensor import Tensor, wrap
 from ..events import Observer
 from ..files import written
-from ..tensors.nested import tensors_in
+from ..tensors.nested import is_tensor, named_in, tensors_in
+from . import schema
 from .backward_callbacks import Running
 from .build import numbered
 from .callbacks import bases_of, begin, edges_of, end, ignore, names_of, nodes_of, passed, tracked_noter
@@ -465,15 +466,21 @@ class Record(EventLog, Layer, Observer):
     # ------------------------------------------------------------------ the result
     def name_arguments(self, names: Iterable[str], args: Iterable) -> None:
         """Name the tensors among arguments after the parameters."""
-        for name, a in zip(names, args):
-            if isinstance(a, Tensor):
-                self.meet(a, name)
-                self.values[self.ref(a)].name = name
+        for name, a in [pair for one in zip(names, args) for pair in named_in(*one, is_tensor)]:
+            self.meet(a, name)
+            self.values[self.ref(a)].name = name
 
     def name_values(self, names: dict[int, str]) -> None:
-        """Name the values without a name, by the ids of their tensors."""
+        """Name the values without a name, by the ids of their tensors.
+
+        The name of an element, such as `out["logits"]`, is that of a result only if no line assigns it.
+        """
         for value in self.values:
-            value.name = value.name or names.get(id(value.tensor), "")
+            name = names.get(id(value.tensor), "")
+            if value.kind in schema.LEAVES or "[" not in name and not name.rpartition(".")[2].isdigit():
+                value.name = value.name or name
+            else:
+                value.element = value.element or name
 
     def to_dict(self, contents: bool = False) -> dict:
         """Return the record as plain data of the schema minigrad.record/1 (docs/record.md).

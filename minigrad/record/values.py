@@ -42,6 +42,7 @@ class ValueInfo:
     summary: dict | None = None
     contents: str | None = None
     lost: bool = False
+    element: str = ""  # its name in a container of the program
 
     @property
     def is_past(self) -> bool:

@@ -1,11 +1,13 @@
 """A record names its values by variables, by the line that computes them, and by the round of a loop."""
 
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import pytest
 
 import minigrad as torch
 from minigrad.record.labels import ShownNames
+from viz.run_program import Program
 
 
 def test_values_of_a_variable_in_a_loop_have_its_name_and_their_round():
@@ -465,3 +467,39 @@ def test_an_attribute_that_a_loop_sets_counts_up():
 
     values = torch.record(f, torch.tensor(0.5), passes=("forward",)).to_dict()["values"]
     assert sorted(v["shown"] for v in values if v["name"] == "self.h") == ["self.h", "self.h[1]", "self.h[2]"]
+
+
+@dataclass
+class Batch:
+    image: torch.Tensor
+    label: torch.Tensor
+
+
+def test_elements_of_arguments_and_attributes_are_called_as_the_program_writes_them():
+    def f(ws, batch, pair):
+        h = pair.image @ ws[0] + ws[1]["bias"]
+        return {"logits": h * batch["scale"], "aux": (h.sum(), None)}
+
+    ws = [torch.ones(2, 2), {"bias": torch.ones(2)}]
+    names = shown_of(f, ws, {"scale": torch.tensor(2.0), "n": 3}, Batch(torch.ones(3, 2), torch.zeros(3)))
+    assert {"ws[0]", 'ws[1]["bias"]', 'batch["scale"]', "pair.image", "h"} <= names
+
+
+def test_elements_of_a_programs_variables_name_values_that_no_line_assigns(tmp_path):
+    (tmp_path / "net.py").write_text(
+        "import minigrad as torch\n"
+        "def f(batch, ws):\n"
+        "    h = batch['left'] * ws[0]\n"
+        "    return {'logits': h, 'hidden': (h.tanh(), None)}\n"
+        "data = {'left': torch.ones(2)}\n"
+        "params = [torch.ones(2, requires_grad=True)]\n"
+        "out = f(data, params)\n"
+        "loss = (out['logits'] + out['hidden'][0]).sum()\n"
+    )
+    record, _ = Program.read(str(tmp_path / "net.py")).record("loss", ("forward", "backward"))
+    shown = {v["id"]: v["shown"] for v in record["values"]}
+    calls = [op["call"] for op in record["ops"] if op["phase"] == "forward"]
+    assert {'data["left"]', "params[0]", "h", 'out["hidden"][0]', "v0", "loss"} == {
+        shown[i] for op in record["ops"] if op["phase"] == "forward" for i in (*op["inputs"], *op["outputs"]) if isinstance(i, int)
+    }
+    assert calls[0] == "data_left * params_0" and calls[2] == "h + out_hidden_0"
