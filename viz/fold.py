@@ -304,7 +304,7 @@ class Uses:
         hidden = hidden_views(ops)
         main = next(op for op in ops if op not in hidden)
         inputs = [*read, *(v for v in main["inputs"] if isinstance(v, dict))]
-        then = [words_after(self.graph, op) for op in ops[ops.index(main) + 1 :]]
+        then = words_after(self.graph, ops[ops.index(main) + 1 :])
         hides = [op["id"] for op in hidden]
         edges = self.flows(ops, list(read))
         return {**main, **made, "inputs": inputs, "edges": edges, "pushes": [], "then": then, "hides": hides}

@@ -80,7 +80,12 @@ def hidden_views(group: list[dict]) -> list[dict]:
 
 def name_hidden(graph: Graph, views: list[dict]) -> None:
     """Call the results of hidden views as the program writes them, so that q @ k.T is drawn so, unless a line names them."""
-    from minigrad.record.labels import GRAD, TANGENT, ShownNames, tangent  # the record was made by minigrad: no import time
+    from minigrad.record.labels import (
+        GRAD,
+        TANGENT,
+        ShownNames,
+        tangent,
+    )  # the record was made by minigrad: no import time
 
     shown = ShownNames([*graph.values.values()])
     for op in views:
@@ -95,8 +100,17 @@ def name_hidden(graph: Graph, views: list[dict]) -> None:
     graph.names, graph.words = shown.names, shown.words
 
 
-def words_after(graph: Graph, op: dict) -> str:
-    """Return a view as the program writes it after the value that it looks at, such as `.T`; else its name."""
-    labels = [graph.values[v].get("label") or "" for v in op["inputs"] if not isinstance(v, dict)]
-    call = op.get("call") or ""
-    return next((call[len(one) :] for one in labels if one and call.startswith((f"{one}.", f"{one}["))), op["name"])
+def words_after(graph: Graph, views: list[dict]) -> list[str]:
+    """Return views as the program writes them after the value that they look at, such as `.T`; else their names."""
+    found: list[str] = []
+    before: list[int] = []
+    for op in views:
+        read, call = [v for v in op["inputs"] if not isinstance(v, dict)], op.get("call") or ""
+        labels = [label for v in read if (label := graph.values[v].get("label"))]
+        said = next((call[len(one) :] for one in labels if call.startswith((f"{one}.", f"{one}["))), op["name"])
+        if said[0] in ".[" and read == before:
+            found[-1] += said
+        else:
+            found.append(said)
+        before = op["outputs"]
+    return found

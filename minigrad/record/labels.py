@@ -111,7 +111,7 @@ class Labels:
         self.owners |= {after: v for v, after in grads if after in self.sums}
 
     def finish(self) -> None:
-        """Number the values without a name, here and in frames, in the order of a reader, and name derivatives after values."""
+        """Give numbers to values without a name, here and in frames, in a reader's order; name derivatives after values."""
         every = [self, *self.all_frames()]
         taken = set[str]().union(*[named.taken for named in every])
         free = (label for n in count() if (label := f"v{n}") not in taken)
@@ -125,7 +125,7 @@ class Labels:
             named.name_derivatives()
 
     def number_saved(self) -> None:
-        """Number the values that only operations know, which save them, if they have no other name."""
+        """Give numbers to the values that only operations know, which save them, if these have no other name."""
         for v in self.inner:
             if not v.label:
                 self.number(v)
@@ -194,7 +194,9 @@ class Labels:
         found = [i for i in kept if not self.values[i].label]
         for i in [i for i in found if saved.get(i)]:
             label = as_label(saved[i])
-            self.give(self.values[i], next(one for n in count(1) if (one := label + f"_{n}" * (n > 1)) not in self.taken))
+            self.give(
+                self.values[i], next(one for n in count(1) if (one := label + f"_{n}" * (n > 1)) not in self.taken)
+            )
         return [self.values[i] for i in found if not self.values[i].label]
 
     def unnamed(self) -> Iterator[tuple[tuple, Labels, schema.Value]]:
@@ -350,12 +352,11 @@ def as_expression(name: str) -> str:
     ('params["w"]', '', 'ws[0]["b"][1]')
     """
     first, *rest = name.split(".")
-    variable, _, key = first.partition("[")
+    variable = first.partition("[")[0]
     if not variable.strip("_").isidentifier() or keyword.iskeyword(variable):
         return ""
     while rest and len(".".join((first, *rest))) > LONGEST:
         first, *rest = dropwhile(str.isdigit, rest)
-        key = ""
     first += "_" * (first == "g" and not rest)
     return first + "".join(ELEMENT.sub(r"[\1]", part) if part[:1].isdigit() else f".{part}" for part in rest)
 

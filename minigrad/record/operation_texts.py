@@ -308,7 +308,9 @@ class Words:
         """Return the expression of a value that one of the operation's steps computes; "" for other values."""
         if not any(ref in event.outputs for event in self.events):
             return ""
-        return self.kept(("saved", self.place[ref]), lambda program: e.text(program.computed([ref])[0]._extra.tree)) or ""
+        return (
+            self.kept(("saved", self.place[ref]), lambda program: e.text(program.computed([ref])[0]._extra.tree)) or ""
+        )
 
     def written(self) -> str:
         """Return the call of the operation's function."""
@@ -349,7 +351,9 @@ class Words:
 
         # an output's gradient is complete: it includes contributions of the operation's own steps
         shapes = [self.wording.array(g).shape for g in arrived.values()] if batches else []
-        return self.kept(("edges", *there, *[o in arrived for o in self.outputs], *shapes), make, cut=self.outputs) or {}
+        return (
+            self.kept(("edges", *there, *[o in arrived for o in self.outputs], *shapes), make, cut=self.outputs) or {}
+        )
 
     def pushes(self, moving: dict[int, int]) -> dict[int, tuple]:
         """Return the formula and the LaTeX of each output's tangent, by its position, for arguments with tangents."""

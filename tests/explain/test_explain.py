@@ -343,3 +343,19 @@ def test_an_explanation_of_a_tangent_continues_into_jvp():
         "return x_t * ctx.saved_tensors[0]",
         "v1 = x_t * x = [1, 20]",
     ]
+
+
+def test_of_takes_the_names_that_a_picture_shows():
+    w = torch.tensor(0.5, requires_grad=True)
+
+    def loss(x):
+        h = x
+        for _ in range(3):
+            h = torch.tanh(h * w)
+        return (h * 2).sum()
+
+    for name in ("h[2]", "v0", "w"):
+        assert str(torch.explain(loss, torch.ones(2), of=name)).startswith(f"∂loss/∂{name} = ")
+    params = {"w": w}
+    found = torch.explain(lambda x: (params["w"] * x).sum(), torch.ones(2), of='params["w"]')
+    assert '∂params["w"] = 2' in str(found)

@@ -397,12 +397,16 @@ def test_a_number_names_one_value_in_a_document_and_in_all_methods_in_it():
     assert {ran["method"] for ran, numbers in zip(frames, own) if numbers} == {"forward", "backward"}
     for ran in frames:
         inner = numbers_in(ran)
-        shared = [(inner[int(i)], known[outer]) for i, outer in ran["same"].items() if int(i) in inner and outer in known]
+        shared = [
+            (inner[int(i)], known[outer]) for i, outer in ran["same"].items() if int(i) in inner and outer in known
+        ]
         assert all(one == other for one, other in shared)
 
 
 def test_numbers_follow_the_lines_of_the_forward_pass_and_those_of_backward_come_later():
-    document = torch.record(lambda x: (Softplus.apply(x * 2)[0].exp() + 1).sum(), torch.ones(2), inside=True, passes="backward").to_dict()
+    document = torch.record(
+        lambda x: (Softplus.apply(x * 2)[0].exp() + 1).sum(), torch.ones(2), inside=True, passes="backward"
+    ).to_dict()
     (op,) = [op for op in document["ops"] if op["function"] and op["phase"] == "forward"]
     forward, backward = [[n for i, n in numbers_in(ran).items() if str(i) not in ran["same"]] for ran in op["inside"]]
     outside = list(numbers_in(document).values())
@@ -500,6 +504,10 @@ def test_elements_of_a_programs_variables_name_values_that_no_line_assigns(tmp_p
     shown = {v["id"]: v["shown"] for v in record["values"]}
     calls = [op["call"] for op in record["ops"] if op["phase"] == "forward"]
     assert {'data["left"]', "params[0]", "h", 'out["hidden"][0]', "v0", "loss"} == {
-        shown[i] for op in record["ops"] if op["phase"] == "forward" for i in (*op["inputs"], *op["outputs"]) if isinstance(i, int)
+        shown[i]
+        for op in record["ops"]
+        if op["phase"] == "forward"
+        for i in (*op["inputs"], *op["outputs"])
+        if isinstance(i, int)
     }
     assert calls[0] == "data_left * params_0" and calls[2] == "h + out_hidden_0"
