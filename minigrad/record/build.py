@@ -198,9 +198,9 @@ def settle_phases(ops: list[schema.Op]) -> None:
 def begun_labels(rec: Record, document: schema.Document, number: Numbers, results: Collection[int]) -> Labels:
     """Set the names of values, and return the labels of the document as far as they follow from these."""
     handed = [Handed(where, [number.new.get(i) for i in values]) for where, values in rec.handed]
+    name_elements(document, number, schema.LEAVES)
     name_variables(document.values, document.ops, handed)
-    for old, new in number.new.items():
-        document.values[new].name = document.values[new].name or number.noted[old].element
+    name_elements(document, number, (*schema.LEAVES, "computed"))
     program = [document.ops[i] for group, i in number.ops.items() if group.events]
     named = choose_labels(document, program, results, identities(number))
     saved: dict[int, str] = {}
@@ -210,6 +210,13 @@ def begun_labels(rec: Record, document: schema.Document, number: Numbers, result
     owned = [*document.gradients.items(), *(pair for one in document.backwards for pair in one.gradients.items())]
     named.begin(document.ops, owned, saved, [(one.value, one.after) for one in document.grads])
     return named
+
+
+def name_elements(document: schema.Document, number: Numbers, kinds: Collection[str]) -> None:
+    """Name the values of some kinds that have no name after the element of a container that they are."""
+    for old, new in number.new.items():
+        v = document.values[new]
+        v.name = v.name or number.noted[old].element if v.kind in kinds else v.name
 
 
 def identities(number: Numbers) -> dict[int, int]:

@@ -32,7 +32,6 @@ from ..core.tensor import Tensor, wrap
 from ..events import Observer
 from ..files import written
 from ..tensors.nested import is_tensor, named_in, tensors_in
-from . import schema
 from .backward_callbacks import Running
 from .build import numbered
 from .callbacks import bases_of, begin, edges_of, end, ignore, names_of, nodes_of, passed, tracked_noter
@@ -471,16 +470,13 @@ class Record(EventLog, Layer, Observer):
             self.values[self.ref(a)].name = name
 
     def name_values(self, names: dict[int, str]) -> None:
-        """Name the values without a name, by the ids of their tensors.
-
-        The name of an element, such as `out["logits"]`, is that of a result only if no line assigns it.
-        """
+        """Name the values without a name, by the ids of their tensors; an element, such as `out["logits"]`, may get another."""
         for value in self.values:
             name = names.get(id(value.tensor), "")
-            if value.kind in schema.LEAVES or "[" not in name and not name.rpartition(".")[2].isdigit():
-                value.name = value.name or name
-            else:
+            if "[" in name or name.rpartition(".")[2].isdigit():
                 value.element = value.element or name
+            else:
+                value.name = value.name or name
 
     def to_dict(self, contents: bool = False) -> dict:
         """Return the record as plain data of the schema minigrad.record/1 (docs/record.md).
