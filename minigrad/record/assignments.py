@@ -19,7 +19,7 @@ from .labels import is_state
 from .schema import Op, Value, Where
 
 FOLDS = {"sum": "add", "prod": "mul"}  # functions of Python that run an operation repeatedly in one expression
-OF_TENSORS = ("data", "grad")  # attributes of tensors, whose contents have names already
+OF_TENSORS = ("data", "grad", "saved_tensors")  # attributes whose contents have names already
 
 
 class Target(NamedTuple):
