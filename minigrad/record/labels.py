@@ -65,7 +65,7 @@ class Labels:
     """Chooses the labels and shown names of values, which it stores in them; `tangent` names tangents in formulas.
 
     `program` are the operations that the program ran, which excludes the engine's backward on arrays. Values in `last` are not
-    shown, so they have the last numbers. Of the contents of a parameter, only the one that is not in `others` has its plain name.
+    shown, so they have the last numbers. Of the contents of a parameter, only the one not in `others` has its plain name.
     """
 
     def __init__(
