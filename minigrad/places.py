@@ -17,6 +17,7 @@ import sys
 from collections.abc import Iterator
 from contextvars import ContextVar
 from functools import lru_cache
+from importlib.util import find_spec
 from itertools import islice
 from types import CodeType, FrameType, TracebackType
 from typing import Any, NamedTuple
@@ -36,8 +37,11 @@ COMMANDS = (
     f"{DRAWING}cli.py",
     f"{DRAWING}commands{os.sep}",
 )  # run a user's program: no frame outside of them belongs to it
+TREES = (
+    os.path.dirname(getattr(find_spec("optree"), "origin", None) or PACKAGE) + os.sep
+)  # maps functions over nested tensors
 # code that calls minigrad for the user's line: np.mean(losses), copy.deepcopy(loss), `import torch` after as_torch()
-BETWEEN = (PACKAGE, DRAWING, os.path.dirname(np.__file__) + os.sep, copy.__file__, "<frozen importlib.")
+BETWEEN = (PACKAGE, DRAWING, TREES, os.path.dirname(np.__file__) + os.sep, copy.__file__, "<frozen importlib.")
 
 
 HOMES: dict[type, str] = {}  # classes that name a module of PyTorch (compat/class_names.py) -> their own module

@@ -10,6 +10,7 @@ from __future__ import annotations
 import cmath
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 from . import cuts, mathematics, text
 from .backward_passes import Origin, after, beginning
@@ -210,6 +211,7 @@ def _op_head(graph: Graph, node: Node) -> Block:
     tags = ["custom Function"] * (node.kind == "function") + ["in place"] * bool(op.get("inplace"))
     tags += ["update"] * (op["phase"] == "update")
     tags += [text.shorten(" › ".join(op["layer"]), columns)] if op.get("layer") else []
+    tags += [many] if (many := at_once(graph, op)) else []
     tags += ["output"] * any(value in graph.outputs for value in node.outputs)
     tags += [text.shorten(f"then {', '.join(op['then'])}", columns)] if op.get("then") else []
     lines += [Line([(" · ".join(tags), "tag")])] if tags else []
@@ -231,6 +233,25 @@ def _cut_lines(graph: Graph, words: list[str], kind: str = "") -> list[Line]:
     words = [*words[:2], *[f"and {len(words) - 2} more such operations"] * (len(words) > 2)]
     scissors = f"{cuts.SCISSORS} " * (kind != "cut")
     return [Line([(line, "sum")]) for one in words for line in text.wrap(scissors + one, graph.view.columns + 12, 2)]
+
+
+def at_once(graph: Graph, op: dict) -> str:
+    """Return the number of examples that vmap computes at once, or of gradients, as jacrev does; "" for one.
+
+    >>> values = [{"id": i, "kind": "input", "name": "", "shape": shape} for i, shape in enumerate([[7, 3], [3]])]
+    >>> op = {"id": 0, "phase": "forward", "inputs": [0, 1], "outputs": [], "views": [{"layer": "vmap", "inputs": [[3], [3]]}]}
+    >>> at_once(Graph({"program": {}, "values": values, "ops": []}), op)
+    'vmap: 7 at once'
+    """
+    size = lambda value: math.prod(graph.values[value]["shape"]) if value in graph.values else 0
+    seen = [[math.prod(shape) for shape in one["inputs"]] for one in op.get("views", ())]
+    levels = [[size(i) for i in op["inputs"] if not isinstance(i, dict)], *seen]
+    many = [max((a // b for a, b in zip(*pair) if b), default=1) for pair in pairwise(levels)]
+    flows = [(edge["gives"], edge["input"]) for edge in op.get("edges", ())]
+    many = [n for n in many if n > 1] or [
+        n for n in [max((size(g) // size(v) for g, v in flows if size(v)), default=1)] if n > 1
+    ]
+    return f"vmap: {' × '.join(map(str, many))} at once" if many else ""
 
 
 def statements(graph: Graph, op: dict) -> list[str]:

@@ -15,7 +15,7 @@ from . import cuts, text
 from .drawn_graph import Graph
 from .repeats import loop_of, mark, repeats
 from .view import SMALL
-from .views import VIEWS, grouped, without_dead_ends
+from .views import grouped, hidden_views, name_hidden, without_dead_ends, words_after
 
 MOST = 40  # nodes; a graph with more is folded
 FEW = 8  # boxes; a folding with fewer shows too little of a large graph
@@ -115,6 +115,7 @@ def without_views(graph: Graph) -> Graph:
     for group in groups:
         boxes.append(Box("views", "", start, start + len(group)))
         start += len(group)
+    name_hidden(ordered, [op for group in groups for op in hidden_views(group)])
     return Uses(ordered).folded(boxes)
 
 
@@ -301,12 +302,13 @@ class Uses:
 
     def with_views(self, ops: list[dict], made: dict, read: dict[int, None]) -> dict:
         """Return the entry of an operation with the views of its inputs and of its result."""
-        main = next((op for op in ops if op["name"] not in VIEWS), ops[0])
+        hidden = hidden_views(ops)
+        main = next(op for op in ops if op not in hidden)
         inputs = [*read, *(v for v in main["inputs"] if isinstance(v, dict))]
-        names = [op["name"] for op in ops[ops.index(main) + 1 :]]
-        hides = [op["id"] for op in ops if op is not main]
+        then = words_after(self.graph, ops[ops.index(main) + 1 :])
+        hides = [op["id"] for op in hidden]
         edges = self.flows(ops, list(read))
-        return {**main, **made, "inputs": inputs, "edges": edges, "pushes": [], "then": names, "hides": hides}
+        return {**main, **made, "inputs": inputs, "edges": edges, "pushes": [], "then": then, "hides": hides}
 
     def flows(self, ops: list[dict], inputs: list[int]) -> list[dict]:
         """Return a box's contribution to each input; for a sum, the input's gradient if nothing else adds to it."""

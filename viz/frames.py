@@ -174,6 +174,7 @@ def title(graph: Graph, node: Node, words: str, notes: Sequence[str]) -> Block:
     op = node.record
     tags = ["custom Function"] * (node.kind == "function") + ["in place"] * bool(op.get("inplace"))
     tags += [text.shorten(" › ".join(op["layer"]), COLUMNS)] if op.get("layer") else []
+    tags += [many] if (many := closed.at_once(graph, op)) else []
     tags += notes
     where = text.source(op.get("where")) if "lines" in graph.view.show else ""
     lines = [Line([(words, "name")]), *([Line([(" · ".join(tags), "tag")])] if tags else [])]

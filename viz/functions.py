@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, count
+from itertools import chain
 
 from . import cuts, text
 from .backward_passes import beginning
@@ -114,8 +114,7 @@ class Method:
     def __init__(self, outer: Graph, node: Node, name: str, calls: list[dict]):
         self.outer, self.node, self.name, self.op = outer, node, name, node.record
         self.outside = self.names_in_forward()
-        ports = {outer.name(v) for v in (*self.op["inputs"], *self.op["outputs"]) if not isinstance(v, dict)}
-        record = merged(calls, self.outside, ports)
+        record = merged(calls, self.outside)
         self.of: dict[int, int] = record.pop("same")  # inner value -> outer value
         self.given: list[int | None] = record.pop("inputs")
         if self.op.get("inplace") and name == "forward":
@@ -307,11 +306,10 @@ def notes(graph: Graph, node: Node) -> list[str]:
     return said + [f"{cuts.SCISSORS} {one}" for one in cuts.sentences(graph, node.record)]
 
 
-def merged(calls: Iterable[dict], names: dict[int, str], ports: Iterable[str] = ()) -> dict:
+def merged(calls: Iterable[dict], names: dict[int, str]) -> dict:
     """Return calls of methods as one record, with the names of values that are also outside.
 
-    Values that only the method knows have other numbers than those, and than the values at its `ports`. `of` is the call that
-    a value is from, with its id there.
+    `of` is the call that a value is from, with its id there.
     """
     values: list[dict] = []
     ops: list[dict] = []
@@ -333,12 +331,6 @@ def merged(calls: Iterable[dict], names: dict[int, str], ports: Iterable[str] = 
         inputs = inputs or [new.get(i) for i in ran.get("inputs", ())]
         outputs += [new[i] for i in ran.get("outputs", ())]
         ops += [renumbered(op, len(ops), new) for op in ran["ops"]]
-    taken = {value["shown"] for value in values if value["name"]}.union(ports)
-    for value in values:
-        if not value["name"]:
-            free = (f"v{n}" for n in count())
-            value["shown"] = value["shown"] if value["shown"] not in taken else next(n for n in free if n not in taken)
-            taken.add(value["shown"])
     return {"values": values, "ops": ops, "outputs": outputs, "same": same, "inputs": inputs}
 
 

@@ -407,18 +407,22 @@ def document_of(rec: Any, part: Callable[[dict], dict] = lambda record: record) 
 
 
 def names_of_tensors(names: dict[str, Any]) -> dict[int, str]:
-    """Return the program's names for its tensors, by id: a variable, or a module's variable and a parameter or buffer in it.
+    """Return the program's names for its tensors, by id: a variable, an element of one, or a parameter or buffer of a module.
 
     If several variables hold a tensor, the first one counts, and the last one is often that of a loop: `for p in (w, b)`.  If
     several modules contain it, the first one existed before the others were built from it.
     """
+    from minigrad.tensors.nested import named_in
+
     inside: dict[int, str] = {}
     names = {key: value for key, value in names.items() if key != "_"}  # which people write for a result without a name
     for key, value in names.items():
         for path, t in (*value.named_parameters(), *value.named_buffers()) if is_module(value) else ():
             inside.setdefault(id(t), f"{key}.{path}")
+    parts = [part for key, value in reversed(names.items()) for part in named_in(key, value, library_of_tensor)]
+    elements = {id(t): path for path, t in sorted(parts, key=lambda part: -len(part[0]))}  # the shortest name counts
     variables = {id(value): key for key, value in reversed(names.items()) if library_of_tensor(value) and key != "_"}
-    known = inside | variables
+    known = elements | inside | variables
     return known | state_names([value for value in names.values() if hasattr(type(value), "add_param_group")], known)
 
 

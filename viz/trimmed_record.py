@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from itertools import accumulate
-from typing import Any
 
 from .backward_passes import total
 from .drawn_graph import Graph

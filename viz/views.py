@@ -13,6 +13,7 @@ from collections import Counter
 from .drawn_graph import Graph, is_detached
 from .view import SMALL
 
+SHORT = 32  # characters of an expression that stands for a hidden value
 VIEWS = frozenset(
     "view reshape view_as reshape_as transpose t permute movedim swapaxes swapdims flatten unflatten squeeze unsqueeze"
     " expand expand_as contiguous chunk split unbind getitem narrow select".split()
@@ -69,3 +70,47 @@ def grouped(graph: Graph) -> list[list[dict]]:
         group.append(op)
         home |= dict.fromkeys(op["outputs"], group)
     return groups + list(waiting.values())
+
+
+def hidden_views(group: list[dict]) -> list[dict]:
+    """Return the views of a group, which stand on the card of its operation; a group of views has the card of the first."""
+    main = next((op for op in group if op["name"] not in VIEWS), group[0])
+    return [op for op in group if op is not main]
+
+
+def name_hidden(graph: Graph, views: list[dict]) -> None:
+    """Call the results of hidden views as the program writes them, so that q @ k.T is drawn so, unless a line names them."""
+    from minigrad.record.labels import (
+        GRAD,
+        TANGENT,
+        ShownNames,
+        tangent,
+    )  # the record was made by minigrad: no import time
+
+    shown = ShownNames([*graph.values.values()])
+    for op in views:
+        made, said = op["outputs"][0], shown.words(op.get("call") or "")
+        label = graph.values[made].get("label")
+        if graph.values[made].get("name") or len(op["outputs"]) > 1 or not label or not 0 < len(said) <= SHORT:
+            continue
+        shown.names[made] = shown.instead[label] = said
+        shown.instead |= {tangent(label): shown.words(push["formula"]) for push in op.get("pushes", ())}
+        for flow, begin in ((graph.gradients, GRAD), (graph.tangents, TANGENT)):
+            shown.names |= {flow[made]: begin + said} if made in flow else {}
+    graph.names, graph.words = shown.names, shown.words
+
+
+def words_after(graph: Graph, views: list[dict]) -> list[str]:
+    """Return views as the program writes them after the value that they look at, such as `.T`; else their names."""
+    found: list[str] = []
+    before: list[int] = []
+    for op in views:
+        read, call = [v for v in op["inputs"] if not isinstance(v, dict)], op.get("call") or ""
+        labels = [label for v in read if (label := graph.values[v].get("label"))]
+        said = next((call[len(one) :] for one in labels if call.startswith((f"{one}.", f"{one}["))), op["name"])
+        if said[0] in ".[" and read == before:
+            found[-1] += said
+        else:
+            found.append(said)
+        before = op["outputs"]
+    return found

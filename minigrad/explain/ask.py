@@ -9,6 +9,7 @@ from typing import Any
 from ..autograd import forward_ad
 from ..core.tensor import Tensor
 from ..errors import error
+from ..record.build import numbered
 from ..record.labels import as_expression, is_free
 from ..record.passes import parameter_names, record, run_backward
 from ..record.recorder import Record
@@ -91,6 +92,12 @@ def behind_results(rec: Record) -> set[int]:
     return found
 
 
+def names_in_pictures(rec: Record) -> dict[int, str]:
+    """Return the names by which pictures show the values of a recording: net[0].weight, h[2], v0."""
+    document, number = numbered(rec)
+    return {old: document.values[new].shown for old, new in number.new.items()}
+
+
 def chosen(rec: Record, of: Any) -> int:
     """Return the value to differentiate with respect to: the first one, or the one that `of` names, counts or is."""
     leading, gradients = behind_results(rec), rec.gradients
@@ -98,8 +105,9 @@ def chosen(rec: Record, of: Any) -> int:
     having = [v for v in having if v.index in leading] or having  # not those of earlier training steps
     able = [v for v in having if v.kind == "parameter"]
     if of is not None:
-        named = lambda v: isinstance(of, str) and of in (v.name, as_expression(v.name))  # as in pictures: net[0].weight
-        found = [v for v in having if named(v) or v.tensor is of]
+        shown = names_in_pictures(rec) if isinstance(of, str) else {}
+        found = [v for v in having if v.tensor is of or of == shown.get(v.index)]
+        found += [v for v in having if isinstance(of, str) and of in (v.name, as_expression(v.name))]
         found += [able[of]] if isinstance(of, int) and -len(able) <= of < len(able) else []
     else:
         found = able

@@ -10,6 +10,7 @@ from ..core.tensor import Tensor
 from ..places import variables
 from ..record.passes import named_tensors
 from ..record.recorder import Record
+from ..tensors.nested import is_tensor, named_in
 
 
 def name_after(rec: Record, frame: FrameType | None) -> None:
@@ -23,6 +24,8 @@ def name_after(rec: Record, frame: FrameType | None) -> None:
                 rec.values[made].name = name
         elif hasattr(value, "named_parameters") and not isinstance(value, type):
             known = {id(t): f"{name}.{path}" for path, t in named_tensors(value)} | known
+        else:
+            known = {id(t): path for path, t in named_in(name, value, is_tensor)} | known
     rec.name_values(known)
 
 

@@ -9,6 +9,7 @@ from ..arrays.dtypes import FLOATS, of_numpy
 from ..core.backward import sum_to
 from ..core.function import as_tuple
 from ..core.tensor import Tensor, wrap
+from ..func.vmap import vmap
 from ..ops.base.families import ViewScatter
 from ..ops.create import zeros_like
 from . import expression as e
@@ -72,37 +73,47 @@ class Program:
             t._value = wrap(array(ref))
         return found
 
-    def computed(self) -> list[Any]:
-        """Return the outputs, with the expressions that compute them."""
+    def computed(self, values: Sequence[int] | None = None) -> list[Any]:
+        """Return the outputs, or other values of the steps, with the expressions that compute them."""
         known = {ref: box for ref, box in self.boxes.items() if ref not in self.outputs}
         with self.layer.running():
             for step in self.steps:
                 args = [i["const"] if isinstance(i, dict) else known[i] for i in step.inputs]
                 found = step.cls.apply(*args)
                 known |= zip(step.outputs, found if isinstance(found, tuple) else (found,))
-        return [known[o] for o in self.outputs]
+        return [known[o] for o in (self.outputs if values is None else values)]
 
-    def pulled(self, grads: dict[int, Any]) -> dict[tuple, Any]:
-        """Return the gradient of each outside argument, by step and position, from gradients of the outputs."""
+    def pulled(self, grads: dict[int, Any], batches: int = 0) -> dict[tuple, Any]:
+        """Return the gradient of each outside argument, by step and position, from gradients of the outputs.
+
+        With `batches`, the gradients have as many leading dimensions that a vmap around the rules hides, as in jacrev.
+        """
         several = len(self.outputs) > 1
         flowing: dict[int, Any] = {}
         for k, ref in enumerate(self.outputs):
             if grads.get(ref) is not None:
                 name = e.subscript(e.name("g"), k) if several else e.name("g")
                 flowing[ref] = self.layer.variable(name, wrap(grads[ref]))
+        pull = self.pulled_back
+        for _ in range(batches):
+            pull = vmap(pull)
+        with self.layer.running():
+            return pull(flowing)
+
+    def pulled_back(self, flowing: dict[int, Any]) -> dict[tuple, Any]:
+        """Return the gradient of each outside argument, by step and position, from gradients of the outputs."""
         made = {o for step in self.steps for o in step.outputs}
         found: dict[tuple, Any] = {}
-        with self.layer.running():
-            for number, step in reversed(list(enumerate(self.steps))):
-                gs = tuple([flowing.get(o) for o in step.outputs])
-                if all(g is None for g in gs):
-                    continue
-                for i, d in self.gradients(step, gs):
-                    ref = step.inputs[i]
-                    if ref in made:
-                        flowing[ref] = flowing[ref] + d if ref in flowing else d
-                    else:
-                        found[number, i] = d
+        for number, step in reversed(list(enumerate(self.steps))):
+            gs = tuple([flowing.get(o) for o in step.outputs])
+            if all(g is None for g in gs):
+                continue
+            for i, d in self.gradients(step, gs):
+                ref = step.inputs[i]
+                if ref in made:
+                    flowing[ref] = flowing[ref] + d if ref in flowing else d
+                else:
+                    found[number, i] = d
         return found
 
     def merged(self, pulled: dict[tuple, Any], ends: Collection[tuple]) -> dict[int, Any]:

@@ -15,7 +15,7 @@ from ..core.tensor import Tensor
 from ..ops.create import eye
 from .forward import jvp
 from .reverse import call, normalize, pulled, unwrap
-from .tree import check_function, flatten, rebuild, tree_map
+from .tree import check_function, flatten, rebuild
 from .vmap import check_chunk_size, vmap
 
 
@@ -37,14 +37,15 @@ def jacrev(
         partial, chosen = choose("jacrev", func, argnums, args, kwargs)
         value, pull, *aux = pulled("jacrev", partial, chosen, has_aux)
         outs, out_spec = flatten(value)
-        if [o.numel() for o in outs] == [1]:  # a single pull-back needs no vmap
-            found = tree_map(lambda g: g.unsqueeze(0), pull(rebuild(out_spec, [outs[0].new_ones(outs[0].shape)])))
+        if single := [o.numel() for o in outs] == [1]:  # a single pull-back needs no vmap, and a number no other shape
+            found = pull(rebuild(out_spec, [outs[0].new_ones(outs[0].shape)]))
         else:
             found = vmap(lambda *rows: pull(rebuild(out_spec, rows)), chunk_size=chunk_size)(*bases(outs))
         rows, in_spec = flatten(found)
         blocks = []
         for o, start in spans(outs):
-            part = [shaped(chunk(g, 0, start, o.numel()), (*o.shape, *g.shape[1:])) for g in rows]
+            of_it = rows if single else [chunk(g, 0, start, o.numel()) for g in rows]
+            part = [shaped(g, (*o.shape, *g.shape[not single :])) for g in of_it]
             blocks.append(unwrap(rebuild(in_spec, part), argnums))
         result = rebuild(out_spec, blocks)
         return (result, aux[0]) if has_aux else result

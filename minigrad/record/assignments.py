@@ -19,7 +19,7 @@ from .labels import is_state
 from .schema import Op, Value, Where
 
 FOLDS = {"sum": "add", "prod": "mul"}  # functions of Python that run an operation repeatedly in one expression
-OF_TENSORS = ("data", "grad")  # attributes of tensors, whose contents have names already
+OF_TENSORS = ("data", "grad", "saved_tensors")  # attributes whose contents have names already
 
 
 class Target(NamedTuple):
@@ -39,23 +39,21 @@ class Handed(NamedTuple):
     outputs: Sequence[int | None]
 
 
-def name_variables(values: Sequence[Value], ops: Sequence[Op], handed: Iterable[Handed] = ()) -> set[int]:
-    """Name values after the program's variables, and return those that leave the plain name of theirs to another value.
+def name_variables(values: Sequence[Value], ops: Sequence[Op], handed: Iterable[Handed] = ()) -> None:
+    """Name values after the program's variables.
 
     Names that values have already stay, except that of a result if another variable of the outermost code gets it: after
     `z = double_(y)`, both variables are the same tensor.
     """
-    own, assigned = {v.name for v in values}, assigned_names(ops, handed)
+    assigned = assigned_names(ops, handed)
     outermost = {o for op in ops if op.phase == "forward" and not op.where.function for o in op.outputs}
     renamed = lambda v: v.id in outermost and not is_state(v)  # which a module's constructor fills
     named = [(v, assigned[v.id]) for v in values if v.id in assigned and (not v.name or renamed(v))]
-    found = {v.id for v, name in named if v.name != name}
     for v, name in named:
         v.name = name
     by_id = {v.id: v for v in values}
     for i, name in used_names(ops, {v.id: v.name for v in values if v.name}):
         by_id[i].name = by_id[i].name or name
-    return {i for i in found if by_id[i].name in own}  # after h = f(h), the first h keeps the label h
 
 
 def assigned_names(ops: Iterable[Op], handed: Iterable[Handed] = ()) -> dict[int, str]:
@@ -208,14 +206,13 @@ def names_in(target: ast.expr) -> Iterator[str]:
 def path(node: ast.expr) -> str:
     """Return the name of a variable, its attribute or its element as a record writes it; "" for `_` and other expressions.
 
-    >>> [path(ast.parse(text).body[0].value) for text in ("x", "self.h", "hs[0]", "params['w']", "hs[i]", "w.grad", "a.b.c")]
-    ['x', 'self.h', 'hs.0', 'params["w"]', '', '', '']
+    >>> [path(ast.parse(text).body[0].value) for text in ("x", "self.h", "hs[0]", "params['w'][1]", "hs[i]", "w.grad")]
+    ['x', 'self.h', 'hs.0', 'params["w"].1', '', '']
     """
     if isinstance(node, ast.Name):
         return node.id if node.id != "_" else ""
-    if not (isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.value, ast.Name)):
+    if not isinstance(node, ast.Attribute | ast.Subscript) or not (owner := path(node.value)):
         return ""
-    owner = node.value.id
     if isinstance(node, ast.Attribute):
         return f"{owner}.{node.attr}" if node.attr not in OF_TENSORS else ""
     key = node.slice.value if isinstance(node.slice, ast.Constant) else None

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain, repeat
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from .contents import contents_of
 from .cuts import reason, with_derivatives
 from .gradient_flow import Run
 from .inner_calls import Inside, named_by_author
-from .labels import Labels, is_state, tangents_of
+from .labels import Frame, Labels, is_state, tangents_of
 from .method_formulas import compose
 from .operation_texts import Wording
 from .reads import reads_of
@@ -88,13 +89,32 @@ class Numbers:
 
 
 def numbered(
-    rec: Record, outside: Collection[int] = (), contents: bool = False, shown: Sequence[Run] | None = None
+    rec: Record, contents: bool = False, shown: Sequence[Run] | None = None
 ) -> tuple[schema.Document, Numbers]:
     """Return the document of a recording, possibly with contents of values, and the numbers of its values there.
 
-    Arrays `outside` are known by their identity to a record around this one, and shown by their names there. `shown` are the
-    backward passes to which the document's gradients belong, instead of all.
+    `shown` are the backward passes to which the document's gradients belong, instead of all.
     """
+    draft = drafted(rec, shown)
+    draft.named.finish()
+    write_texts(draft)
+    draft.document.contents = contents_of(rec, draft.document, draft.number) if contents else {}
+    return draft.document, draft.number
+
+
+class Draft(NamedTuple):
+    """A document without numbered labels and texts, and the drafts of the methods of its custom Functions."""
+
+    rec: Record
+    document: schema.Document
+    number: Numbers
+    sides: dict[OpEntry, tuple[list, list]]
+    named: Labels
+    frames: list[tuple[schema.Op, Inside, Draft]]
+
+
+def drafted(rec: Record, shown: Sequence[Run] | None = None, results: Collection[int] | None = None) -> Draft:
+    """Return the draft of a recording's document; names prefer values that lead to its outputs, or to other `results`."""
     rec.settle()
     rec.note_unseen_writes()
     number = Numbers(rec)
@@ -135,15 +155,10 @@ def numbered(
     moved = set(tangents_of(ops).values())
     for v in document.values:  # the directions of a jacfwd, but not a tangent that the program has in a variable
         v.kind = "tangent" if v.kind == "input" and not v.name and v.id in moved else v.kind
-    kinds = {v.id: v.kind for v in document.values}
-    for g, ran in insides(rec):
-        if g in ids:
-            ops[ids[g]].inside.append(method(ran, rec, number, kinds))
-    known = {new for old, new in number.new.items() if id(number.noted[old].array) in outside}
-    write_words(rec, document, number, sides, known)
-    document.reads = list(reads_of(rec, number))
-    document.contents = contents_of(rec, document, number) if contents else {}
-    return document, number
+    frames = [(ops[ids[g]], ran, drafted(ran.record, results=())) for g, ran in insides(rec) if g in ids]
+    named = begun_labels(rec, document, number, outputs if results is None else results)
+    named.frames += [Frame(op, ran.name, inner.named) for op, ran, inner in frames]
+    return Draft(rec, document, number, sides, named, frames)
 
 
 def backward(run: Run, shown: bool, number: Callable, known: Container) -> schema.Backward:
@@ -183,24 +198,49 @@ def settle_phases(ops: list[schema.Op]) -> None:
                 op.phase = "forward"
 
 
-def write_words(rec: Record, document: schema.Document, number: Numbers, sides: dict, outside: Collection[int]) -> None:
-    """Set the names and labels of values, and the texts of operations and edges, which use these labels."""
+def begun_labels(rec: Record, document: schema.Document, number: Numbers, results: Collection[int]) -> Labels:
+    """Set the names of values, and return the labels of the document as far as they follow from these."""
     handed = [Handed(where, [number.new.get(i) for i in values]) for where, values in rec.handed]
-    later = name_variables(document.values, document.ops, handed)
+    name_elements(document, number, schema.LEAVES)
+    name_variables(document.values, document.ops, handed)
+    name_elements(document, number, (*schema.LEAVES, "computed"))
     program = [document.ops[i] for group, i in number.ops.items() if group.events]
-    named = choose_labels(document, program, later, outside, rec.has_gap)
+    named = choose_labels(document, program, results, identities(number))
     saved: dict[int, str] = {}
     for group, i in number.ops.items():
         if group.function and group.events:
             saved |= named_by_author(group.events[0].cls, document.ops[i].saved)
     owned = [*document.gradients.items(), *(pair for one in document.backwards for pair in one.gradients.items())]
-    named.write(document.ops, owned, saved, [(one.value, one.after) for one in document.grads])
+    named.begin(document.ops, owned, saved, [(one.value, one.after) for one in document.grads])
+    return named
+
+
+def name_elements(document: schema.Document, number: Numbers, kinds: Collection[str]) -> None:
+    """Name the values of some kinds that have no name after the element of a container that they are."""
+    for old, new in number.new.items():
+        v = document.values[new]
+        v.name = v.name or number.noted[old].element if v.kind in kinds else v.name
+
+
+def identities(number: Numbers) -> dict[int, int]:
+    """Return the identity of the array of each value that was not written since: records of methods have the same arrays."""
+    noted = {new: number.noted[old] for old, new in number.new.items()}
+    return {new: id(one.array) for new, one in noted.items() if one.array is not None and not one.is_past}
+
+
+def write_texts(draft: Draft) -> None:
+    """Write the texts of operations and edges, which use the labels, and the methods of custom Functions."""
+    rec, document, number, sides, named, frames = draft
+    for op, ran, inner in frames:
+        write_texts(inner)
+        op.inside.append(method(ran, inner, rec, number))
     wording = Wording(rec, number, named)
     for group, i in number.ops.items():
-        op = document.ops[i]
-        wording.write(op, group, flows_of(group, number), *sides[group])
-        if op.inside:
-            compose(op, document.values)
+        wording.write(document.ops[i], group, flows_of(group, number), *sides[group])
+    named.number_saved()
+    for op in [op for op in document.ops if op.inside]:
+        compose(op, document.values)
+    document.reads = list(reads_of(rec, number))
 
 
 def behind(ops: Sequence[schema.Op], results: Collection[int], parameters: set[int]) -> list[schema.Op]:
@@ -212,7 +252,8 @@ def behind(ops: Sequence[schema.Op], results: Collection[int], parameters: set[i
     read, differentiated = set(results), set()
     for op in reversed(ops):
         leads = not results or op.id in differentiated or not read.isdisjoint(op.outputs)
-        leads = leads and not (op.inplace and op.outputs and parameters.issuperset(op.outputs))
+        fills = op.outputs and parameters.issuperset(op.outputs) and (op.inplace or not op.edges)
+        leads = leads and not fills
         if leads and op.phase in ("forward", "backward"):
             found.append(op)
             read.update(tensors(op))
@@ -228,30 +269,35 @@ def tensors(op: schema.Op) -> set[int]:
 def choose_labels(
     document: schema.Document,
     program: Iterable[schema.Op],
-    later: Collection[int],
-    outside: Collection[int],
-    partial: bool = False,
+    results: Collection[int],
+    same: Mapping[int, Any] = MappingProxyType({}),
 ) -> Labels:
-    """Return the labels of a document. Values that lead to no result, and those `outside`, have the last numbers.
+    """Return the labels of a document. Values that lead to none of its `results` have the last numbers.
 
-    Values `later` leave the plain name of their variable to another value.
+    Values that are the `same` in records of methods have the same name there.
     """
     parameters = {v.id for v in document.values if v.kind == "parameter"}
-    leading = behind(document.ops, document.outputs, parameters)
-    read = set(document.outputs).union(*map(tensors, leading))
-    shown = read.union(*[op.outputs for op in leading]) - set(outside)
-    others = written_over(document.values, read) | set(later)
-    return Labels(document.values, program, others, {v.id for v in document.values} - shown, partial)
+    leading = behind(document.ops, results, parameters)
+    read = set(results).union(*map(tensors, leading))
+    shown = read.union(*[op.outputs for op in leading])
+    end = max([op.id for op in leading], default=0)
+    late = {o for op in document.ops if op.id > end for o in op.outputs}
+    others = written_over(document.values, read, late)
+    return Labels(document.values, program, others, {v.id for v in document.values} - shown, same)
 
 
-def written_over(values: list[schema.Value], read: set[int]) -> set[int]:
-    """Return the contents of parameters and buffers other than those that are `read`, or else the last ones."""
+def written_over(values: list[schema.Value], read: set[int], late: set[int]) -> set[int]:
+    """Return the contents of parameters and buffers other than those that are `read`, or else the last that is not `late`."""
     contents: dict[str, list[int]] = {}
     for v in values:
         if is_state(v):
             contents.setdefault(v.name, []).append(v.id)
-    current = {[v for v in several if v in read or read.isdisjoint(several)][-1] for several in contents.values()}
-    return {v for several in contents.values() for v in several} - current
+    found: set[int] = set()
+    for several in contents.values():
+        early = [v for v in several if v not in late] or several[:1]
+        current = ([v for v in several if v in read] or early)[-1]
+        found.update(v for v in several if v != current)
+    return found
 
 
 def insides(rec: Record) -> Iterator[tuple[OpEntry, Inside]]:
@@ -268,20 +314,19 @@ def insides(rec: Record) -> Iterator[tuple[OpEntry, Inside]]:
             yield group, ran
 
 
-def method(ran: Inside, rec: Record, number: Numbers, kinds: dict[int, str]) -> schema.Method:
-    """Return one call of a method as a record; `same` maps its values to values outside, which have these kinds."""
+def method(ran: Inside, inner: Draft, rec: Record, number: Numbers) -> schema.Method:
+    """Return one call of a method as a record; `same` maps its values to values outside."""
     outside = {id(number.noted[old].array): new for old, new in number.new.items()}
     outside |= {array: number.new[old] for array, old in rec._ids.items() if old in number.new}  # gradients' tensors
-    flows = ("gradient", "tangent")  # have their own names inside
-    document, inner = numbered(ran.record, {a for a, new in outside.items() if kinds.get(new) not in flows})
+    new, noted = inner.number.new, inner.number.noted
     given = {i for i in ran.inputs if i is not None}
-    current = {old: new for old, new in inner.new.items() if old in given or not inner.noted[old].is_past}
-    at = {new: id(inner.noted[old].array) for old, new in current.items()}  # output += b makes the result, not output
-    same = {new: outside[array] for new, array in at.items() if array in outside}
+    current = {old: i for old, i in new.items() if old in given or not noted[old].is_past}
+    at = {i: id(noted[old].array) for old, i in current.items()}  # output += b makes the result, not output
+    same = {i: outside[array] for i, array in at.items() if array in outside}
     past = {i: o for i, o in ran.same.items() if rec.values[o].is_past}  # its memory has other values since
-    same |= {inner.new[i]: number.new[o] for i, o in past.items() if i in inner.new and o in number.new}
-    made = document.to_dict()
-    inputs = [inner.new.get(i) for i in ran.inputs]
+    same |= {new[i]: number.new[o] for i, o in past.items() if i in new and o in number.new}
+    made = inner.document.to_dict()
+    inputs = [new.get(i) for i in ran.inputs]
     return schema.Method(ran.name, made["values"], made["ops"], made["outputs"], same, inputs, made["reads"], ran.run)
 
 

@@ -20,7 +20,7 @@ from ..core.graph import history
 from ..core.tensor import Box, Tensor
 from ..ops.base.registry import TABLE
 from ..ops.public_functions import CODES, operation_of
-from ..places import PACKAGE, Place
+from ..places import PACKAGE, TREES, Place
 from .schema import Where
 
 OUTSIDE: set[str] = set()  # files of programs that use minigrad
@@ -52,8 +52,8 @@ class Ours:
 
 
 def is_library_code(code: CodeType) -> bool:
-    """Return True if code belongs to minigrad or is an operation's function, and add it to the tables above."""
-    if not code.co_filename.startswith(PACKAGE) and id(code) not in CODES:
+    """Return True if code belongs to minigrad, its tree library or an operation's function, and add it to the tables above."""
+    if not code.co_filename.startswith((PACKAGE, TREES)) and id(code) not in CODES:
         OUTSIDE.add(code.co_filename)
         return False
     OURS[id(code)] = Ours(code)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import keyword
 from collections.abc import Collection, Iterator
-from itertools import count
 from typing import Any
 
 from ..formulas import expression as e
@@ -118,8 +117,9 @@ class Composition:
     def outside(self, value: int) -> int:
         """Return the value of the document that is a value of the method; a new one, if only the method knows it."""
         if value not in self.ran.same:
-            number, labels = len(self.values), {v.label for v in self.values}
-            label = next(free for n in count() if (free := f"v{n}") not in labels)
+            number, labels, label = len(self.values), {v.label for v in self.values}, self.inner[value]["label"]
+            while label in labels:
+                label += "_"
             self.ran.same[value] = number
             own = {"id": number, "name": "", "label": label, "shown": label}
             self.values.append(schema.Value(**{**self.inner[value], **own}))

@@ -31,7 +31,7 @@ from . import schema
 from .call_style import FUNCTIONS, as_operator, as_ordered, by_method, given_as_written, gives_one_tensor, parameters
 from .constants import brief
 from .cuts import Detach
-from .labels import Labels
+from .labels import Labels, as_label
 from .numpy_box import NumPy
 from .values import NOTHING, UNKNOWN, Event, Flow, OpEntry, Ref, ValueInfo, refs_in
 
@@ -55,6 +55,10 @@ class Wording:
     def label(self, ref: int) -> str:
         """Return the label of a value in formulas."""
         return self.named.values[self.number.new[ref]].label
+
+    def shown(self, ref: int) -> str:
+        """Return the name of a value for people."""
+        return self.named.values[self.number.new[ref]].shown
 
     def tangent(self, ref: int) -> str:
         """Return the name of a value's tangent in formulas."""
@@ -105,6 +109,7 @@ class Wording:
         if not group.events[0].cls.primitive:
             return self.write_custom(op, group, flows, outputs)
         words = Words(self, group, outputs, group.events)
+        self.name_saved(words)
         called = within = self.words(words, outputs, group.called())
         if called.dims and group.phase == "backward" and "vmap" not in group.layers:  # jacrev's batch, seen as a whole
             called = words
@@ -138,6 +143,15 @@ class Wording:
                 if out not in op.tangents:  # integers
                     continue
                 op.pushes.append({"output": out, "formula": formula, "latex": set_formula, "names": None})
+
+    def name_saved(self, words: Words) -> None:
+        """Name values that only the operation knows, because it saves them, by their expressions if these are short."""
+        for ref in dict.fromkeys(ref for ref, _, _ in words.group.kept):
+            v = self.named.values.get(self.number.new.get(ref, -1))
+            if v in self.named.inner and not v.label and (text := words.saved(ref)):
+                shown = words.filled(text, self.shown)
+                if len(shown) <= SHORT:
+                    self.named.give(v, as_label(words.filled(text)), shown)
 
     def write_custom(self, op: schema.Op, group: OpEntry, flows: list[Flow], outputs: list) -> None:
         """Fill in the texts of a custom Function, by the names of its methods."""
@@ -207,6 +221,7 @@ class Wording:
 MARK, SYMBOL, TANGENT = "\0", "\1", "\2"  # around a value's position, for its label, its symbol or its tangent's name
 MARKED = re.compile("([\0\1\2]\\d+[\0\1\2])")
 TEMPLATES: dict[tuple, dict] = {}  # by pattern: the templates of each kind
+SHORT = 40  # characters of an expression that stands for a saved value
 LONGEST = 8_000  # characters of LaTeX: more is unreadable, and KaTeX does not render more
 MOST = 3_000  # number of patterns whose templates are kept
 
@@ -275,13 +290,13 @@ class Words:
         """Return the placeholder of a value's symbol in a template."""
         return f"{SYMBOL}{self.place[ref]}{SYMBOL}"
 
-    def filled(self, template: str) -> str:
-        """Return a template filled with the labels of this operation's values."""
+    def filled(self, template: str, name: Callable[[int], str] | None = None) -> str:
+        """Return a template filled with the labels of this operation's values, or with other names for them."""
         pieces, places = parsed(template)
         pieces = pieces.copy()
         for i, place, mark in places:
             ref = self.refs[place]
-            pieces[i] = self.wording.tangent(ref) if mark == TANGENT else self.wording.label(ref)
+            pieces[i] = self.wording.tangent(ref) if mark == TANGENT else (name or self.wording.label)(ref)
             if mark == SYMBOL:
                 pieces[i] = self.wording.symbol(ref)
         return "".join(pieces)
@@ -294,6 +309,14 @@ class Words:
             return e.text(found[0] if len(found) == 1 else ast.Tuple(found))
 
         return self.kept(("call",), make)
+
+    def saved(self, ref: int) -> str:
+        """Return the expression of a value that one of the operation's steps computes; "" for other values."""
+        if not any(ref in event.outputs for event in self.events):
+            return ""
+        return (
+            self.kept(("saved", self.place[ref]), lambda program: e.text(program.computed([ref])[0]._extra.tree)) or ""
+        )
 
     def written(self) -> str:
         """Return the call of the operation's function."""
@@ -316,23 +339,27 @@ class Words:
         """Return the formula and the LaTeX of each edge, by its key, for the gradients of outputs in a run."""
         numbers = {event: k for k, event in enumerate(self.events)}
         there = sorted({(numbers[f.event], f.position) for f in self.group.edges if f.run == run})
+        batches = max([self.batches(o, g) for o, g in arrived.items()], default=0)
 
         def make(program: Program) -> dict:
-            pulled = program.pulled({o: self.derivative(o, g) for o, g in arrived.items()})
+            pulled = program.pulled({o: self.derivative(o, g, batches) for o, g in arrived.items()}, batches)
             bars = [rf"\bar{{{self.symbol(o)}}}" for o in self.outputs]
             names = {"g": bars[0]} | ({f"g[{k}]": n for k, n in enumerate(bars)} if len(bars) > 1 else {})
-            several = len(self.events) > 1
+            several, many = len(self.events) > 1, {"g"} if batches else set()
             ends: dict = program.merged(pulled, there) if several else pulled
             found = {}
             for end, t in ends.items():
                 ref = end if several else self.events[0].inputs[end[1]]
                 tree, set_names = tidied(t), self.symbols(names)
-                text = rf"\bar{{{self.symbol(ref)}}} = {latex(tree, set_names, self.numbers())}"
+                text = rf"\bar{{{self.symbol(ref)}}} = {latex(tree, set_names, self.numbers() - many)}"
                 found[self.place[ref] if several else end] = e.text(tree), text if len(text) <= LONGEST else ""
             return found
 
         # an output's gradient is complete: it includes contributions of the operation's own steps
-        return self.kept(("edges", *there, *[o in arrived for o in self.outputs]), make, cut=self.outputs) or {}
+        shapes = [self.wording.array(g).shape for g in arrived.values()] if batches else []
+        return (
+            self.kept(("edges", *there, *[o in arrived for o in self.outputs], *shapes), make, cut=self.outputs) or {}
+        )
 
     def pushes(self, moving: dict[int, int]) -> dict[int, tuple]:
         """Return the formula and the LaTeX of each output's tangent, by its position, for arguments with tangents."""
@@ -369,12 +396,19 @@ class Words:
                     return None
         return self.wording.called(group, lambda ref: self.moving(ref) if ref in moving else self.marked(ref))
 
-    def derivative(self, ref: int, other: int) -> np.ndarray:
-        """Return a value's gradient or tangent; if a vmap computes several at once, the first of them."""
+    def batches(self, ref: int, other: int) -> int:
+        """Return the number of dimensions that a value's gradient has more, because a vmap of jacrev computes several."""
+        around = {layer for event in self.group.events for layer, _ in event.views}
+        if self.dims or "vmap" in around.union(self.group.layers):  # then all texts are those of one example
+            return 0
+        return max(0, self.wording.array(other).ndim - self.array(ref).ndim)
+
+    def derivative(self, ref: int, other: int, batches: int = 0) -> np.ndarray:
+        """Return a value's gradient or tangent; if a vmap computes several at once, the first of them, or all `batches`."""
         a, shape = self.wording.array(other), self.array(ref).shape
-        while a.ndim > len(shape):
+        while a.ndim > len(shape) + batches:
             a = a[0]
-        return a if a.shape == shape else np.ones(shape, a.dtype)
+        return a if a.shape[batches:] == shape else np.ones((*a.shape[:batches], *shape), a.dtype)
 
     def symbols(self, more: dict[str, str]) -> dict[str, str]:
         """Return the LaTeX placeholder of each name."""

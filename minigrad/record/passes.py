@@ -18,7 +18,7 @@ from ..core.tensor import Tensor, is_float
 from ..diagnose.wording import argument_names
 from ..errors import error
 from ..places import user_frame, variables
-from ..tensors.nested import tensors_in
+from ..tensors.nested import is_tensor, named_in, tensors_in
 from .live_recordings import remember
 from .recorder import Record
 from .seeds import Seeds, names_of, refuse_gradient
@@ -183,10 +183,10 @@ def names_around(fn: Any, name: str = "") -> dict[int, str]:
         return {id(t): path_in(owner, name, path) for path, t in named_tensors(owner)}
     known: dict[int, str] = {}
     for n, v in closed_over(fn).items():
-        if isinstance(v, Tensor):
-            known.setdefault(id(v), n)
-        elif hasattr(v, "named_parameters"):
+        if hasattr(v, "named_parameters"):
             known.update({id(t): f"{n}.{k}" for k, t in named_tensors(v)})
+        for path, t in named_in(n, v, is_tensor):
+            known.setdefault(id(t), path)
     return known
 
 

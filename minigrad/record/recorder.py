@@ -31,7 +31,7 @@ from ..core.saved import INFERENCE, version
 from ..core.tensor import Tensor, wrap
 from ..events import Observer, events, services
 from ..files import written
-from ..tensors.nested import tensors_in
+from ..tensors.nested import is_tensor, named_in, tensors_in
 from .backward_callbacks import Running
 from .build import numbered
 from .callbacks import bases_of, begin, edges_of, end, ignore, names_of, nodes_of, passed, tracked_noter
@@ -565,15 +565,18 @@ class Record(EventLog, Layer, Observer):
     # ------------------------------------------------------------------ the result
     def name_arguments(self, names: Iterable[str], args: Iterable) -> None:
         """Name the tensors among arguments after the parameters."""
-        for name, a in zip(names, args):
-            if isinstance(a, Tensor):
-                self.meet(a, name)
-                self.values[self.ref(a)].name = name
+        for name, a in [pair for one in zip(names, args) for pair in named_in(*one, is_tensor)]:
+            self.meet(a, name)
+            self.values[self.ref(a)].name = name
 
     def name_values(self, names: dict[int, str]) -> None:
-        """Name the values without a name, by the ids of their tensors."""
+        """Name the values without a name, by the ids of their tensors; an element, such as `out["logits"]`, may get another."""
         for value in self.values:
-            value.name = value.name or names.get(id(value.tensor), "")
+            name = names.get(id(value.tensor), "")
+            if "[" in name or name.rpartition(".")[2].isdigit():
+                value.element = value.element or name
+            else:
+                value.name = value.name or name
 
     def to_dict(self, contents: bool = False) -> dict:
         """Return the record as plain data of the schema minigrad.record/1 (docs/record.md).

@@ -43,6 +43,7 @@ class ValueInfo:
     contents: str | None = None
     lost: bool = False
     within: bool = False  # True if it is a value of a method, whose recording is over
+    element: str = ""  # its name in a container of the program
 
     @property
     def is_past(self) -> bool:

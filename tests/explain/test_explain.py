@@ -325,11 +325,11 @@ def test_an_explanation_continues_into_backward_line_by_line():
         "half = grad / 2",
         "half = grad / 2 = [0.5, 0.5]",
         "return Doubled.apply(half) * slope",
-        "v0 = Doubled.apply(half) = [1, 1]",
+        "v2 = Doubled.apply(half) = [1, 1]",
         "a = [0.5, 0.5]",
         "return torch.tensor(a.numpy() * 2)",
-        "v0 = [1, 1]",
-        "v1 = v0 * slope = [3, 12]",
+        "v2 = [1, 1]",
+        "v3 = v2 * slope = [3, 12]",
         "∂result/∂x = Cubed.backward([1, 1]) = [3, 12]",
     ]
 
@@ -341,5 +341,21 @@ def test_an_explanation_of_a_tangent_continues_into_jvp():
         "x_t = [1, 10]",
         "x = [1, 2]   (saved)",
         "return x_t * ctx.saved_tensors[0]",
-        "v0 = x_t * x = [1, 20]",
+        "v1 = x_t * x = [1, 20]",
     ]
+
+
+def test_of_takes_the_names_that_a_picture_shows():
+    w = torch.tensor(0.5, requires_grad=True)
+
+    def loss(x):
+        h = x
+        for _ in range(3):
+            h = torch.tanh(h * w)
+        return (h * 2).sum()
+
+    for name in ("h[2]", "v0", "w"):
+        assert str(torch.explain(loss, torch.ones(2), of=name)).startswith(f"∂loss/∂{name} = ")
+    params = {"w": w}
+    found = torch.explain(lambda x: (params["w"] * x).sum(), torch.ones(2), of='params["w"]')
+    assert '∂params["w"] = 2' in str(found)

@@ -1,11 +1,13 @@
 """A record names its values by variables, by the line that computes them, and by the round of a loop."""
 
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import pytest
 
 import minigrad as torch
 from minigrad.record.labels import ShownNames
+from viz.run_program import Program
 
 
 def test_values_of_a_variable_in_a_loop_have_its_name_and_their_round():
@@ -297,9 +299,21 @@ def test_unpacking_a_tensor_names_its_parts_and_not_the_tensor():
     assert parts == [["first", "second"], ["head", "tail[0]", "tail[1]"]]
 
 
-def test_values_that_only_backward_reads_are_numbered():
-    shown = shown_of(lambda x: torch.nn.functional.layer_norm(x, (2,)), torch.tensor([0.5, 0.25]))
-    assert {"layer_norm_saved", "layer_norm_saved_2"} <= shown
+def test_values_that_only_backward_reads_are_called_what_they_are():
+    shown = shown_of(lambda mean: torch.nn.functional.layer_norm(mean, (2,)), torch.tensor([0.5, 0.25]))
+    assert shown == {"mean", "v0", "mean.mean(0, keepdim=True)", "mean.var(0, correction=0, keepdim=True)"}
+
+
+def test_a_saved_value_with_a_long_expression_has_a_number_after_all_that_lead_to_the_result():
+    def f(q, k, v):
+        return torch.nn.functional.scaled_dot_product_attention(q, k.exp(), v, is_causal=True).sum()
+
+    document = torch.record(f, *[torch.ones(3, 3) for _ in range(3)], passes=("forward", "backward")).to_dict()
+    shown = {v["id"]: v["shown"] for v in document["values"]}
+    ran = [op for op in document["ops"] if op["phase"] == "forward"]
+    made = [shown[i] for op in ran for i in op["outputs"]]
+    saved = [shown[one["value"]] for op in ran for one in op["saved"]]
+    assert made == ["v0", "v1", "v2"] and "v3" in saved and not [name for name in saved if "saved" in name]
 
 
 def test_arguments_of_a_star_parameter_are_elements():
@@ -356,13 +370,144 @@ class Softplus(torch.autograd.Function):
         return 2 * (g * ctx.saved_tensors[0]) / 2
 
 
-def test_values_without_a_name_inside_a_method_are_numbered_without_gaps():
+def frames_of(document):
+    """Yield the records of the methods in a document, and in the methods there."""
+    for ran in [ran for op in document["ops"] for ran in op["inside"]]:
+        yield ran
+        yield from frames_of(ran)
+
+
+def numbers_in(record):
+    """Return the values of a record that are shown by a number, with this."""
+    found = [(v, int(v["shown"][1:])) for v in record["values"] if v["shown"][0] == "v" and v["shown"][1:].isdigit()]
+    return {v["id"]: number for v, number in found}
+
+
+def test_a_number_names_one_value_in_a_document_and_in_all_methods_in_it():
     def f(x):
-        return Softplus.apply(x)[0].exp()
+        y = Softplus.apply(Softplus.apply(x * 2)[0] + 1)[0]
+        return (y.exp() * Cube.apply(y)).sum()
 
     document = torch.record(f, torch.tensor(2.0), inside=True, passes=("forward", "backward")).to_dict()
-    kinds = {v["id"]: v["kind"] for v in document["values"]}
-    for ran in [ran for op in document["ops"] for ran in op["inside"]]:
-        elsewhere = {int(i) for i, outer in ran["same"].items() if kinds[outer] not in ("gradient", "tangent")}
-        numbers = [v["label"] for v in ran["values"] if v["id"] not in elsewhere and not v["name"]]
-        assert sorted(numbers) == [f"v{k}" for k in range(len(numbers))] and (numbers or ran["method"] != "backward")
+    frames = list(frames_of(document))
+    known = numbers_in(document)
+    own = [[n for i, n in numbers_in(ran).items() if ran["same"].get(str(i)) not in known] for ran in frames]
+    every = [*known.values(), *(n for numbers in own for n in numbers)]
+    assert len(every) == len(set(every)) == max(every) + 1
+    assert {ran["method"] for ran, numbers in zip(frames, own) if numbers} == {"forward", "backward"}
+    for ran in frames:
+        inner = numbers_in(ran)
+        shared = [
+            (inner[int(i)], known[outer]) for i, outer in ran["same"].items() if int(i) in inner and outer in known
+        ]
+        assert all(one == other for one, other in shared)
+
+
+def test_numbers_follow_the_lines_of_the_forward_pass_and_those_of_backward_come_later():
+    document = torch.record(
+        lambda x: (Softplus.apply(x * 2)[0].exp() + 1).sum(), torch.ones(2), inside=True, passes="backward"
+    ).to_dict()
+    (op,) = [op for op in document["ops"] if op["function"] and op["phase"] == "forward"]
+    forward, backward = [[n for i, n in numbers_in(ran).items() if str(i) not in ran["same"]] for ran in op["inside"]]
+    outside = list(numbers_in(document).values())
+    assert outside[0] == 0 and forward[0] == 1 and max(forward) < min(outside[3:]) and min(backward) > max(outside)
+
+
+def test_a_variable_that_a_loop_binds_several_times_in_a_round_counts_all_of_them():
+    def f(x, w):
+        h = x
+        for _ in range(2):
+            h = h * w
+            h = h + 1
+        h = h.sin()
+        return h
+
+    values = torch.record(f, torch.tensor(0.5), torch.tensor(2.0), passes=("forward",)).to_dict()["values"]
+    assert [v["shown"] for v in values if v["name"] == "h"] == [f"h[{k}]" for k in range(1, 6)]
+
+
+def test_earlier_steps_of_training_do_not_count_for_the_values_that_lead_to_the_result():
+    def f(x):
+        w = torch.tensor(0.5, requires_grad=True)
+        for _ in range(3):
+            h = x
+            for _ in range(2):
+                h = torch.tanh(h * w)
+            loss = h.sum()
+            loss.backward()
+            with torch.no_grad():
+                w -= 0.1 * w.grad
+                w.grad = None
+        return loss
+
+    document = torch.record(f, torch.ones(2), passes=("forward", "backward")).to_dict()
+    shown = {v["id"]: v["shown"] for v in document["values"]}
+    assert shown[document["outputs"][0]] == "loss"
+    last = [op for op in document["ops"] if op["phase"] == "forward"][-5:]
+    assert [shown[op["outputs"][0]] for op in last if op["name"] == "tanh"] == ["h[1]", "h[2]"]
+    assert [shown[op["inputs"][1]] for op in last if op["name"] == "mul"] == ["w", "w"]
+    assert [v["shown"] for v in document["values"] if v["name"] == "loss"] == ["loss[1]", "loss[2]", "loss"]
+    assert [v["shown"] for v in document["values"] if v["name"] == "w"] == ["w₁", "w₂", "w"]
+
+
+def test_a_variable_has_its_name_for_people_also_if_formulas_use_the_name_otherwise():
+    def f(mean, g):
+        exp = mean * g
+        return exp.exp() + torch.mean(mean)
+
+    document = torch.record(f, torch.ones(2), torch.ones(2), passes=("forward",)).to_dict()
+    assert {v["shown"] for v in document["values"]} >= {"mean", "exp", "g_"}
+    assert document["ops"][0]["call"] == "mean_ * g_" and document["ops"][1]["call"] == "exp_.exp()"
+    assert ShownNames(document["values"]).words("mean(mean_)") == "mean(mean)"
+
+
+def test_an_attribute_that_a_loop_sets_counts_up():
+    cell = Cell(torch.tensor(2.0))
+
+    def f(x):
+        for _ in range(3):
+            cell.step(x, x)
+        return cell.h
+
+    values = torch.record(f, torch.tensor(0.5), passes=("forward",)).to_dict()["values"]
+    assert sorted(v["shown"] for v in values if v["name"] == "self.h") == ["self.h", "self.h[1]", "self.h[2]"]
+
+
+@dataclass
+class Batch:
+    image: torch.Tensor
+    label: torch.Tensor
+
+
+def test_elements_of_arguments_and_attributes_are_called_as_the_program_writes_them():
+    def f(ws, batch, pair):
+        h = pair.image @ ws[0] + ws[1]["bias"]
+        return {"logits": h * batch["scale"], "aux": (h.sum(), None)}
+
+    ws = [torch.ones(2, 2), {"bias": torch.ones(2)}]
+    names = shown_of(f, ws, {"scale": torch.tensor(2.0), "n": 3}, Batch(torch.ones(3, 2), torch.zeros(3)))
+    assert {"ws[0]", 'ws[1]["bias"]', 'batch["scale"]', "pair.image", "h"} <= names
+
+
+def test_elements_of_a_programs_variables_name_values_that_no_line_assigns(tmp_path):
+    (tmp_path / "net.py").write_text(
+        "import minigrad as torch\n"
+        "def f(batch, ws):\n"
+        "    h = batch['left'] * ws[0]\n"
+        "    return {'logits': h, 'hidden': (h.tanh(), None)}\n"
+        "data = {'left': torch.ones(2)}\n"
+        "params = [torch.ones(2, requires_grad=True)]\n"
+        "out = f(data, params)\n"
+        "loss = (out['logits'] + out['hidden'][0]).sum()\n"
+    )
+    record, _ = Program.read(str(tmp_path / "net.py")).record("loss", ("forward", "backward"))
+    shown = {v["id"]: v["shown"] for v in record["values"]}
+    calls = [op["call"] for op in record["ops"] if op["phase"] == "forward"]
+    assert {'data["left"]', "params[0]", "h", 'out["hidden"][0]', "v0", "loss"} == {
+        shown[i]
+        for op in record["ops"]
+        if op["phase"] == "forward"
+        for i in (*op["inputs"], *op["outputs"])
+        if isinstance(i, int)
+    }
+    assert calls[0] == "data_left * params_0" and calls[2] == "h + out_hidden_0"

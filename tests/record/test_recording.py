@@ -400,3 +400,14 @@ def test_a_program_that_sets_the_collectors_thresholds_while_it_is_recorded_keep
         assert gc.get_threshold() == (123, 4, 5)
     finally:
         gc.set_threshold(*before)
+
+
+def test_the_operations_of_a_hessian_have_the_line_that_asks_for_it():
+    x = minigrad.tensor([1.0, 2.0])
+
+    def program():
+        return minigrad.func.hessian(lambda x: (x**3).sum())(x)
+
+    ops = [op for op in minigrad.record(program, passes=()).to_dict()["ops"] if op["phase"] == "forward"]
+    assert {op["where"]["file"] for op in ops} == {__file__}
+    assert [op["name"] for op in ops if not op["layer"]] == ["movedim"]

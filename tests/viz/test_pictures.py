@@ -10,6 +10,7 @@ import zlib
 import numpy as np
 import pytest
 
+import minigrad
 import viz
 from minigrad import tensor
 
@@ -366,3 +367,13 @@ def test_a_long_call_stands_below_the_name_whole():
 def test_a_notebook_shows_a_slide_and_a_theme_as_they_are():
     for options in ({"size": "slide"}, {"theme": "dark"}):
         assert set(viz.draw(records.two_uses(), **options)._repr_mimebundle_()) == {"image/svg+xml", "text/plain"}
+
+
+def test_a_card_says_how_many_examples_or_gradients_are_computed_at_once():
+    def per_sample(w, x):
+        return minigrad.vmap(minigrad.func.grad(lambda w, x: (w * x).sum() ** 2), in_dims=(None, 0))(w, x)
+
+    said = viz.draw(per_sample, tensor([1.0, 2.0, 3.0]), minigrad.ones(5, 3)).text()
+    assert said.count("vmap: 5 at once") >= 3 and "vmap: 1" not in said
+    jacobian = minigrad.record(minigrad.func.jacrev(lambda x: x[:2] * x[0]), minigrad.ones(3), passes=()).to_dict()
+    assert "vmap: 2 at once" in viz.draw(jacobian, passes=("forward", "backward")).text()

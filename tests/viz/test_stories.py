@@ -153,8 +153,8 @@ def test_titles_name_the_value_that_a_pass_begins_from():
 
 
 NAMES = {  # the names of gradients, in the order of the picture
-    "grad of grad": "v3.grad v1.grad v0.grad v0.grad.grad₂ v1.grad.grad₂ v0.grad₂′ v1.grad₂ v0.grad₂",
-    "jvp of grad": "v3.grad v0.grad x.grad x.grad_t",
+    "grad of grad": "v2.grad v1.grad v0.grad v0.grad.grad₂ v1.grad.grad₂ v0.grad₂′ v1.grad₂ v0.grad₂",
+    "jvp of grad": "v1.grad v0.grad x.grad x.grad_t",
     "create_graph": "v1.grad v0.grad v5.grad₂ v4.grad₂ first.grad₂″ first.grad₂′ first.grad₂ x.grad₂",
 }
 

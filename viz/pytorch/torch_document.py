@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from minigrad.record import schema
 from minigrad.record.assignments import name_variables
 from minigrad.record.build import backward, choose_labels
 from minigrad.record.inner_calls import named_by_author
+from minigrad.record.labels import Frame
 from minigrad.record.method_formulas import compose
 from minigrad.record.show import mimebundle
 
@@ -147,7 +149,7 @@ class Builder:
     def __init__(self, calls: list[Call], outputs: list[Noted], backward: Backward):
         self.calls, self.returned, self.backward = calls, outputs, backward
         self.numbers: dict[Noted, int] = {}
-        self.outside: Sequence[Noted] = ()  # of a method: values that the record around it shows by its names
+        self.frames: list[tuple] = []  # of methods: the entry and the call of the operation, the method, its builder
         self.ids = {call: i for i, call in enumerate(calls)}
         self.used = {one for call in calls for one in call.inputs if isinstance(one, Noted)} | set(outputs)
         self.edges = {call: call.edges() for call in calls}
@@ -161,12 +163,20 @@ class Builder:
 
     def document(self, program: dict) -> schema.Document:
         """Return the document, without calls and formulas."""
+        document = self.draft(program, self.returned)
+        self.named.finish()
+        self.add_methods()
+        return document
+
+    def draft(
+        self, program: dict, results: Sequence[Noted], same: Mapping[Noted, Noted] = MappingProxyType({})
+    ) -> schema.Document:
+        """Return the document without numbered labels and methods; `same` are its values in a record around it."""
         gradients = self.backward.gradients()
         ops = [self.entry(call) for call in self.calls]
         with_tangents = [call for call in self.calls if any(o in call.tangents for o in call.outputs)]
         ops += [self.tangent_entry(call, len(ops) + i) for i, call in enumerate(with_tangents)]
-        for op, call in zip(ops, self.calls):
-            op.inside = [inside.document(self, call) for inside in call.insides]
+        self.frames = [(op, call, one, one.builder(call)) for op, call in zip(ops, self.calls) for one in call.insides]
         outputs = [self.number(o) for o in self.returned]
         whole = {self.number(v): self.number(gradients[v]) for v in list(self.numbers) if v in gradients}
         passes, shown = self.backward.passes(), self.backward.shown(self.returned)
@@ -181,20 +191,27 @@ class Builder:
             schema.Value(i, v.name, "", "", v.kind, v.shape, v.dtype, v.device, v.bytes, v.summary)
             for v, i in self.numbers.items()
         ]
-        later = name_variables(values, ops)
+        name_variables(values, ops)
         own = [op for op, call in zip(ops, self.calls) if call.of is None or call.inputs]
-        outside = {self.numbers[v] for v in self.outside if v in self.numbers}
         phases = {"forward", *[op.phase for op in ops]}
         ran = [one for one in ("forward", "backward", "jvp") if one in phases]
-        document = schema.Document({**program, "passes": ran}, values, ops, outputs, whole, backwards=backwards)
-        document.grads = grads
-        self.named = choose_labels(document, own, later, outside, self.backward.recorder.has_gap)
+        self.made = schema.Document({**program, "passes": ran}, values, ops, outputs, whole, backwards=backwards)
+        self.made.grads = grads
+        identities = {i: id(same.get(v, v)) for v, i in self.numbers.items()}
+        self.named = choose_labels(self.made, own, [self.number(v) for v in results], identities)
         saved: dict[int, str] = {}
         for op, call in zip(ops, self.calls):
             saved |= {} if call.cls is None else named_by_author(call.cls, op.saved)
         owned = [*whole.items(), *(pair for one in backwards for pair in one.gradients.items())]
-        self.named.write(ops, owned, saved, [(one.value, one.after) for one in grads])
-        return document
+        self.named.begin(ops, owned, saved, [(one.value, one.after) for one in grads])
+        self.named.frames += [Frame(op, one.name, inner.named) for op, _, one, inner in self.frames]
+        return self.made
+
+    def add_methods(self) -> None:
+        """Add the methods of custom Functions, whose values have their labels now."""
+        self.named.number_saved()
+        for op, call, one, inner in self.frames:
+            op.inside.append(one.document(self, inner, call))
 
     def entry(self, call: Call) -> schema.Op:
         """Build the entry of an operation, or of its backward."""

@@ -64,17 +64,21 @@ class Inside:
             if self.recorder.known(t) is value and (known := there.get(place(t))) is not None:
                 self.same.setdefault(value, known)
 
-    def document(self, builder: Builder, call: Call) -> schema.Method:
-        """Return the method in the record's form."""
+    def builder(self, call: Call) -> Builder:
+        """Return the builder of the method's record, with a draft of that."""
         kept = [value for value, *_ in call.kept]
         if len(self.unpacked) == len(kept):
             names = dict(zip(kept, self.unpacked))
             for value, there in self.same.items():
                 value.name = value.name or names.get(there, "")
         inner = Builder(self.recorder.calls, self.outputs, self.recorder.backward)
-        inner.outside = [a for a, b in self.same.items() if b.kind not in ("gradient", "tangent")]
-        document = inner.document({"file": "", "name": self.name})
-        inner.write_words(document, lambda record: record)
+        inner.draft({"file": "", "name": self.name}, (), self.same)
+        return inner
+
+    def document(self, builder: Builder, inner: Builder, call: Call) -> schema.Method:
+        """Return the method in the record's form."""
+        inner.add_methods()
+        inner.write_words(document := inner.made, lambda record: record)
         same = {**self.same, **dict(self.passed(builder, call))}
         made = document.to_dict()
         both = [(inner.numbers.get(a), builder.numbers.get(b)) for a, b in same.items()]

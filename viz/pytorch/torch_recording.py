@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -18,6 +18,7 @@ from minigrad.record.callers import module_classes
 from minigrad.record.passes import parameter_names, path_in, variable_of
 from minigrad.record.recorder import Record
 from minigrad.record.seeds import Seeds
+from minigrad.tensors.nested import named_in
 
 from .torch_calls import watching
 from .torch_contents import reads_of
@@ -96,7 +97,7 @@ class TorchRecording:
         """Register the arguments of a function under the names of its parameters."""
         with self.recorder.aside():
             for name, a in given.items():
-                for path, t in nested(name, a):
+                for path, t in named_in(name, a, is_torch):
                     self.recorder.ref(t).name = path
 
     def name_values(self, names: dict[int, str]) -> None:
@@ -205,7 +206,7 @@ def names_in(names: dict[str, Any], module: str = "") -> dict[int, str]:
     """
     known: dict[int, str] = {}
     for name, one in names.items():
-        for path, t in nested(name, one):
+        for path, t in named_in(name, one, is_torch):
             known.setdefault(id(t), path)
         for members in ("named_parameters", "named_buffers"):
             for path, t in [] if isinstance(one, type) else getattr(one, members, dict)():
@@ -213,10 +214,6 @@ def names_in(names: dict[str, Any], module: str = "") -> dict[int, str]:
     return known
 
 
-def nested(name: str, tree: Any) -> Iterator[tuple[str, torch.Tensor]]:
-    """Yield the tensors in nested dictionaries, lists and tuples, with paths as modules have them: `params.0.weight`."""
-    if isinstance(tree, torch.Tensor):
-        yield name, tree
-    elif isinstance(tree, (dict, list, tuple)):
-        for key, part in tree.items() if isinstance(tree, dict) else enumerate(tree):
-            yield from nested(f"{name}.{key}", part)
+def is_torch(one: Any) -> bool:
+    """Return True for a tensor of PyTorch."""
+    return isinstance(one, torch.Tensor)

@@ -4,6 +4,7 @@ const used = new Set(isLive ? [...data.live.outputs, ...data.live.ops.flatMap((o
 const isLabelled = ({ id, kind }) => used.has(id) && !["gradient", "tangent"].includes(kind);
 const liveValues = isLive ? data.live.values.filter(isLabelled) : [];
 const byLabel = new Map(liveValues.map((value) => [value.label, indexOfId.get(value.id)]).filter(([, i]) => i !== undefined));
+const byName = new Map([...byLabel.values()].map((i) => [values[i].name, i]));
 const shapeText = (shape) => (shape.length ? sizes(shape) : "() (a number)");
 
 function complain(message) {
@@ -14,11 +15,10 @@ function mustBeLive() {
   if (!isLive) complain(`the numbers of this page cannot be changed${whyNotLive ? `: ${whyNotLive}` : ""}`);
 }
 
-/** Return the index of a value with this label. */
+/** Return the index of a value with this label, or with this name in the picture. */
 function labelled(label) {
   mustBeLive();
-  if (byLabel.has(label)) return byLabel.get(label);
-  return complain(`no value has the label "${label}"; labels() lists those of this page`);
+  return byLabel.get(label) ?? byName.get(label) ?? complain(`no value has the label "${label}"; labels() lists those of this page`);
 }
 
 /** Return the tensor of nested lists; its shape must be that of the value, gradient or tangent with the index. */

@@ -230,3 +230,20 @@ def test_a_correct_program_agrees_with_finite_differences(viewer):
     shown(page, "2 gradients agree with finite differences.")
     page.page.uncheck("#try input[type=checkbox]")
     page.page.locator("#try", has_not_text="agree with finite differences.").wait_for()
+
+
+def test_the_interface_takes_the_names_that_the_picture_shows(viewer):
+    def program(ws):
+        h = ws[0] * 2
+        for _ in range(2):
+            h = h.tanh()
+        return h.sum()
+
+    page = opened(viewer, programs.recorded(program, [tensor([0.5, 1.5], requires_grad=True)]), "downhill")
+    assert (
+        page.page.evaluate("minigrad.get('ws[0]').value")
+        == page.page.evaluate("minigrad.get('ws_0').value")
+        == [0.5, 1.5]
+    )
+    page.page.evaluate("minigrad.set('ws[0]', [0, 0])")
+    assert page.page.evaluate("minigrad.get('h[2]').value") == [0, 0]
