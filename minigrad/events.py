@@ -34,7 +34,7 @@ class Observer:
         """Observe a node that has become the history of tensors (on a frame or in the process)."""
 
     def detached(self, how: str, t: Tensor, out: Tensor) -> None:
-        """Observe that the user detached t, with the result `out`."""
+        """Observe that the user detaches t, with the result `out`, which may be t (on a frame or in the process)."""
 
     def pack(self, t: Tensor, index: int | None) -> Any:
         """Return a Saved to keep instead of t, or None to keep t; `index` is its number among the node's outputs, or None."""

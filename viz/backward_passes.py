@@ -50,7 +50,8 @@ def origins(record: dict) -> list[Origin]:
         gradients = {int(value): gradient for value, gradient in one["gradients"].items()}
         runs = frozenset([one["run"], *inner])
         found.append(Origin(runs, tuple(one["roots"]), name, line(one.get("where")), own, gradients, turn))
-    return found
+    order = {value: place for place, value in enumerate(record.get("outputs", ()))}
+    return sorted(found, key=lambda one: min((order[root] for root in one.roots if root in order), default=0))
 
 
 def after(origin: Origin | None) -> str:

@@ -11,12 +11,12 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from . import mathematics, text
+from . import cuts, mathematics, text
 from .backward_passes import Origin, after, beginning
 from .card_lines import amount_of, assigned, formula_lines, with_grad
 from .card_parameters import bars, gradients_of_parameters, parameters, tangents_of_parameters
 from .card_parts import ABOVE, CLOSE, GAP, NARROW, ROOM, SIDE, TIGHT, Bar, Block, Card, Line, Run, label_size
-from .drawn_graph import Edge, Graph, Node
+from .drawn_graph import Edge, Graph, Node, is_detached
 from .functions import summary
 from .heat import heat_of
 from .orientation import WAYS
@@ -41,7 +41,8 @@ def card(graph: Graph, node: Node, passes: Sequence[str], together: bool = False
     extra = {name: section for name in passes if (section := sections[name](graph, node))}
     if together:
         extra = {"together": [block for section in extra.values() for block in section]}
-    body = [_value(graph, value, with_name=node.is_op) for value in node.outputs]
+    own = node.is_op and not (is_detached(node.record) and called(graph, node)[2] == graph.name(node.outputs[0]))
+    body = [_value(graph, value, with_name=own) for value in node.outputs]
     body = [block for block in (*body, *parameters(graph, node)) if block.lines]
     if not node.is_op:
         return Card(node, [_leaf_head(graph, node)], body, extra, way=way)
@@ -88,7 +89,7 @@ def _flow_name(graph: Graph, node: Node, flow: str, value: int) -> str:
 
 
 def _source(graph: Graph, node: Node, columns: int) -> list[Block]:
-    if graph.view.brief:
+    if graph.view.brief or is_detached(node.record):
         return []
     where = text.source(node.record.get("where")) if "lines" in graph.view.show else ""
     if where and node.kind == "fold":
@@ -186,7 +187,9 @@ def body_words(card: Card, with_blocks: bool = False) -> list[str]:
 def _op_head(graph: Graph, node: Node) -> Block:
     op, columns = node.record, graph.view.columns
     name, call, shown = called(graph, node)
-    name += " backward" * (op["phase"] == "backward")
+    if is_detached(op):
+        name, shown = shown, ""
+    name = f"{cuts.SCISSORS} " * (node.kind == "cut") + name + " backward" * (op["phase"] == "backward")
     lines = [Line([(name, "name"), (call, "call")])]
     if graph.view.brief:
         whole = text.shorten(f"{name}{call}" if not shown or shown == name else f"{name}  {shown}", columns + 2)
@@ -209,6 +212,7 @@ def _op_head(graph: Graph, node: Node) -> Block:
     tags += ["output"] * any(value in graph.outputs for value in node.outputs)
     tags += [text.shorten(f"then {', '.join(op['then'])}", columns)] if op.get("then") else []
     lines += [Line([(" · ".join(tags), "tag")])] if tags else []
+    lines += _cuts(graph, node)
     lines += [Line([(line, "code")]) for line in text.several(op.get("where"), columns + 8, CODE)]
     inside = summary(op) if node.kind == "function" and not node.frames else ""
     lines += [Line([(text.shorten(inside, columns), "tag")])] if inside else []
@@ -233,6 +237,18 @@ def at_once(graph: Graph, op: dict) -> str:
         n for n in [max((size(g) // size(v) for g, v in flows if size(v)), default=1)] if n > 1
     ]
     return f"vmap: {' × '.join(map(str, many))} at once" if many else ""
+
+
+def _cuts(graph: Graph, node: Node) -> list[Line]:
+    """Return the lines that say where no gradient passes; of several the first two."""
+    held = [one for held in node.held for one in cuts.of_reads(graph, held.value)]
+    return _cut_lines(graph, cuts.sentences(graph, node.record) + held, node.kind)
+
+
+def _cut_lines(graph: Graph, words: list[str], kind: str = "") -> list[Line]:
+    words = [*words[:2], *[f"and {len(words) - 2} more such operations"] * (len(words) > 2)]
+    scissors = f"{cuts.SCISSORS} " * (kind != "cut")
+    return [Line([(line, "sum")]) for one in words for line in text.wrap(scissors + one, graph.view.columns + 12, 2)]
 
 
 def statements(graph: Graph, op: dict) -> list[str]:
@@ -277,6 +293,7 @@ def _fold_head(graph: Graph, node: Node) -> Block:
     lines += [Line([(line, "tag")]) for line in text.wrap(words, columns + 10, 2 if graph.view.brief else 3)]
     if inner["parameters"]:
         lines.append(Line([(f"{inner['parameters']} parameters with {inner['elements']:,} elements", "tag")]))
+    lines += _cuts(graph, node)
     return Block("head", lines)
 
 
@@ -296,7 +313,8 @@ def _leaf_head(graph: Graph, node: Node) -> Block:
     name = graph.name(value)
     path = graph.values[value].get("name") or ""  # a module's parameter; formulas use a short label for a long path
     words = [(text.shorten(path, 40), "name"), (f"  {name}", "call")] if "." in path and "." not in name else []
-    return Block("head", [Line(words or [(text.shorten(name, 32), "name")], (kind, "tag"))], value)
+    lines = [Line(words or [(text.shorten(name, 32), "name")], (kind, "tag"))]
+    return Block("head", [*lines, *_cut_lines(graph, cuts.of_reads(graph, value))], value)
 
 
 def _constant(entry: dict) -> str:

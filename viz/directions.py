@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from minigrad.record.labels import called
 from minigrad.record.seeds import FIRST, unit
 
 from . import text
@@ -38,7 +39,7 @@ def instead_of_ones(made: Any, record: dict, given: Mapping[str, Any]) -> tuple[
     seeds: dict[str, Any] = {}
     remarks: dict[str, str] = {}
     if "jvp" in none and given.get("tangent") is None:
-        seeds["tangent"], remarks["jvp"] = first_direction(record)
+        seeds["tangent"], remarks["jvp"] = first_direction(made, record)
     if "backward" in none and given.get("grad") is None and made.added_backward:
         seeds["grad"], remarks["backward"] = first_gradient(record)
     return seeds, remarks
@@ -87,21 +88,20 @@ def magnitude(summary: dict) -> float:
     return max(known, default=0.0)
 
 
-def first_direction(record: dict) -> tuple[Any, str]:
+def first_direction(made: Any, record: dict) -> tuple[Any, str]:
     """Return the first basis vector of the first leaf of a record that moves, as `tangent`, and the remark about it."""
     moving = {int(value) for op in record["ops"] for value in op["tangents"]}
-    leaves = [value for value in record["values"] if value["id"] in moving and value["kind"] in LEAVES]
-    if not leaves or not leaves[0]["name"]:
-        return FIRST, TANGENTS.format("the first leaf", "NAME")
-    name, shape = leaves[0]["name"], leaves[0]["shape"]
-    return {name: unit(tuple(shape), float)}, TANGENTS.format(name, name)
+    leaf = next(value for value in record["values"] if value["id"] in moving and value["kind"] in LEAVES)
+    remark = TANGENTS.format(called(leaf), called(leaf) if leaf["name"] else "NAME")
+    return {made.number_of_leaf(leaf["id"]): unit(tuple(leaf["shape"]), float)}, remark
 
 
 def first_gradient(record: dict) -> tuple[str, str]:
     """Return the first basis vector of the first result of a record, as `grad`, and the remark about it."""
     values = {value["id"]: value for value in record["values"]}
     several = len(record["outputs"]) > 1
-    name = next((values[one]["name"] for one in record["outputs"] if str(one) in record["gradients"]), "")
+    first = next((values[one] for one in record["outputs"] if str(one) in record["gradients"]), {"name": ""})
+    name = called(first) if first["name"] else ""
     what = name or ("the first one" if several else "the result")
     return FIRST, GRADIENTS.format("results" if several else "result", what, f"{name}=" * bool(name))
 

@@ -18,6 +18,7 @@ from .themes import LIGHT, Theme
 ENTITY = re.compile(r"&(?=#?\w+;)")
 SHAPES = {"function": "component", "fold": "box3d", "transfer": "tab"}
 STYLES = {
+    "cut": "dashed,filled",
     "input": "rounded,filled",
     "parameter": "diagonals,filled",
     "constant": "dashed,filled",

@@ -52,8 +52,9 @@ def draw(
     """Draw a record, the graph behind a tensor, or a function called with `args`.
 
     Args:
-        what: a record of `minigrad.record` (or its dict), a tensor with a graph, its `grad_fn`, or a function; or a node of
-            another engine's graph, an object with `value` (or `data`), `grad` and `parents`.
+        what: a record of `minigrad.record` (or its dict), a tensor with a graph, its `grad_fn`, a tuple of tensors, each of
+            which has a backward pass in its own colour, or a function; or a node of another engine's graph, an object with
+            `value` (or `data`), `grad` and `parents`.
         args: the function's arguments.
         passes: any of "forward", "backward", "jvp"; "all" for all three. The default is the forward pass, or, if the program
             differentiates a derivative, all passes of the program itself as one picture.

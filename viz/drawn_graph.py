@@ -24,7 +24,7 @@ class Node:
     """A card of the picture: an operation, a leaf value, or a small copy of a leaf."""
 
     key: str  # its id in the picture: op-3, fold-3-7, value-1, value-1-copy-2; op-3-backward-op-0 in a frame
-    # op | function | fold | transfer | input | parameter | constant | computed | copy; in frames also port | saved
+    # op | function | fold | transfer | cut | input | parameter | constant | computed | copy; in frames also port | saved
     kind: str
     record: dict  # the record's entry: an operation or a value
     outputs: list[int]  # its output values, one port each
@@ -36,7 +36,7 @@ class Node:
     @property
     def is_op(self) -> bool:
         """True if the node is an operation."""
-        return self.kind in ("op", "function", "fold", "transfer")
+        return self.kind in ("op", "function", "fold", "transfer", "cut")
 
     @property
     def lanes(self) -> tuple[int, ...]:
@@ -132,6 +132,7 @@ class Graph:
         self.edges: list[Edge] = []
         self.ends: tuple[list[str], list[str]] = ([], [])  # nodes that layouts keep in the first and in the last row
         self.again = {op["of"] for op in record["ops"] if op.get("again")}  # operations that a checkpoint recomputes
+        self.reads = self._reads()
         self.gradient_of = {gradient: value for value, gradient in self.gradients.items()}
         self._build()
         self.shown = {value for node in self.nodes for value in node.outputs}
@@ -278,6 +279,15 @@ class Graph:
         moved = [op["tangents"] for op in self.record["ops"] if op.get("tangents")]
         return {int(value): tangent for tangents in moved for value, tangent in tangents.items()}
 
+    def _reads(self) -> dict[int, list[dict]]:
+        """Return the reads by Python where no gradient passes, by value; not those of a result, which is often printed."""
+        found: dict[int, list[dict]] = defaultdict(list)
+        boxed = {v for op in self.ops if is_cut(op) and not op.get("call") for v in op["inputs"] if isinstance(v, int)}
+        for read in self.record.get("reads", ()):
+            if read.get("cut") and read["value"] not in self.outputs | boxed:
+                found[read["value"]].append(read)
+        return found
+
     def _times(self) -> dict[str, Counter]:
         """Return the seconds of each operation by pass, if the record has them."""
         known, found = self.record.get("times") or {}, {name: Counter() for name in PASSES}
@@ -371,8 +381,21 @@ def _operation(op: dict) -> Node:
     """Return the node of an operation, or of a box of several."""
     if inner := op.get("folded"):
         return Node(f"fold-{inner['ops'][0]}-{inner['ops'][-1]}", "fold", op, op["outputs"])
-    kind = "transfer" if op.get("transfers") else "function" if op.get("function") else "op"
+    kind = "transfer" if op.get("transfers") else "function" if op.get("function") else "cut" if is_cut(op) else "op"
     return Node(f"op-{op['id']}", kind, op, op["outputs"])
+
+
+def is_cut(op: dict) -> bool:
+    """Return True for an operation of the program through which no gradient passes."""
+    return bool(op.get("cut")) and op["phase"] == "forward"
+
+
+def is_detached(op: dict) -> bool:
+    """Return True for a call that only takes a tensor out of its history: its result is the same value."""
+    from minigrad.record.schema import CALLS  # the record was made by minigrad, so this costs no import time
+
+    one = len(op["outputs"]) == 1 and [type(i) for i in op["inputs"]] == [int]
+    return one and is_cut(op) and op["cut"] == op["name"] in CALLS
 
 
 def _take(flows: list[dict], value: int, last: bool) -> dict | None:

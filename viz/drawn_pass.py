@@ -29,6 +29,7 @@ SHAPES = {
     "function": ("round", 6),
     "fold": ("round", 6),
     "transfer": ("round", 6),
+    "cut": ("round", 6),
     "input": ("round", 16),
     "parameter": ("cut", 10),
     "constant": ("cut", 0),

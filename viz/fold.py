@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, inf
 
-from . import text
+from . import cuts, text
 from .drawn_graph import Graph
 from .repeats import loop_of, mark, repeats
 from .view import SMALL
@@ -291,6 +291,7 @@ class Uses:
                 "times": box.times,
                 "ops": [id for op in ops for id in (op["id"], *op.get("hides", ()))],
                 "lines": lines_of(ops),
+                "cuts": [sentence for op in ops for sentence in cuts.sentences(graph, op)],
                 "names": dict(Counter(op.get("function") or op["name"] for op in ops).most_common()),
                 "each": [op.get("function") or op["name"] for op in ops[: len(ops) // box.times] if box.times > 1],
                 "parameters": sum(graph.kind(v) == "parameter" for v in inner),

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from . import text
+from . import cuts, text
 from .backward_passes import beginning
 from .drawn_graph import Edge, Frame, Graph, Node
 
@@ -297,12 +297,13 @@ class Method:
 
 
 def notes(graph: Graph, node: Node) -> list[str]:
-    """Return what a closed card says about backward besides gradients: that it starts here, and what it frees."""
+    """Return what a closed card says about backward besides gradients: that it starts or ends here, and what it frees."""
     show = graph.view.show
     begins = [v for v in node.outputs if v in graph.outputs and graph.gradient(v) and not graph.back.get(v)]
     freed = sum(graph.saved(node.record, freed=True).values())
     said = [beginning(graph.origins, value) for value in begins[:1] if "grads" in show]
-    return said + [f"frees {text.size(freed)}"] * bool(freed and "saved" in show)
+    said += [f"frees {text.size(freed)}"] * bool(freed and "saved" in show)
+    return said + [f"{cuts.SCISSORS} {one}" for one in cuts.sentences(graph, node.record)]
 
 
 def merged(calls: Iterable[dict], names: dict[int, str]) -> dict:

@@ -39,8 +39,11 @@ RANKS = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK")  # MPI's own variables
 
 
 def is_programs(run: BackwardRun) -> bool:
-    """Return True for a backward of the program itself: not inside another one, and not of a transform."""
-    return run.around is None and all(getattr(producer(edge), "_layer", None) is None for edge in run.roots)
+    """Return True for a backward of the program itself: not inside another one, of no transform, and of no recording."""
+    added = getattr(recorder_of(current()), "added_backward", False)
+    return (
+        run.around is None and not added and all(getattr(producer(edge), "_layer", None) is None for edge in run.roots)
+    )
 
 
 @contextmanager
@@ -115,12 +118,11 @@ class Roots(Backwards):
 class Step(Record):
     """A recording that begins between two backwards, so that operations from before it may be part of a graph."""
 
-    def running(self, run: BackwardRun, grads: Any, seeds: list, arrays: bool) -> Any:
+    def prepare(self, run: BackwardRun) -> None:
         """Add the operations from before the recording, as far as their nodes know them, before backward frees these."""
         if run.around is None and not self._backward:
             self.settle()
             self.add_older(run.roots)
-        return super().running(run, grads, seeds, arrays)
 
     def add_older(self, roots: Any) -> None:
         """Note the operations behind some edges that the recording has not seen."""

@@ -24,6 +24,7 @@ KINDS = (
     ("op", "operation", "round", 3),
     ("function", "custom Function", "round", 3),
     ("fold", "folded operations", "round", 3),
+    ("cut", "no gradient passes", "round", 3),
     ("transfer", "communication between ranks", "round", 3),
     ("copy", "leaf, drawn again", "cut", 4),
 )

@@ -17,6 +17,7 @@ SHAPES = {
     "function": '[["{}"]]',
     "fold": '[("{}")]',
     "transfer": '[/"{}"/]',
+    "cut": '["{}"]',
     "input": '(["{}"])',
     "parameter": '{{{{"{}"}}}}',
     "constant": '("{}")',
@@ -54,7 +55,7 @@ def escaped(line: str) -> str:
     >>> escaped('a "b" <c>')
     'a #34;b#34; #60;c#62;'
     """
-    return "".join(c if c.isalnum() or c in " .,:=()[]+-/_'·×∂" else f"#{ord(c)};" for c in line)
+    return "".join(c if c.isalnum() or c in " .,:=()[]+-/_'·×∂✂" else f"#{ord(c)};" for c in line)
 
 
 def _pass(graph: Graph, cards: dict[str, Card], name: str, prefix: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from types import FrameType
 from typing import Any
@@ -50,7 +51,8 @@ def recorded(
         if given := [seed for seed in seeds if seeds[seed] is not None]:
             raise ValueError(f"draw: the nodes have their gradients and tangents. Leave out {' and '.join(given)}.")
         return record_of_graph(what, public_variables(caller)), {}
-    if isinstance(what, minigrad.Tensor) or hasattr(what, "next_functions"):
+    tensors = isinstance(what, (tuple, list)) and what and all(isinstance(one, minigrad.Tensor) for one in what)
+    if isinstance(what, minigrad.Tensor) or tensors or hasattr(what, "next_functions"):
         if seeds["tangent"] is not None:
             raise ValueError("draw: a tensor has no jvp pass. Pass a function with its arguments, and tangent.")
 
@@ -82,16 +84,21 @@ def recorded_function(
 
 
 def with_seeds(record: Callable, given: dict[str, Any]) -> tuple[Any, dict[str, str]]:
-    """Record with the seeds that are `given`, and once more where ones give 0 and other seeds do not."""
+    """Record with the seeds that are `given`, and once more where ones give 0 and other seeds do not.
+
+    The second recording was not asked for, so a program that cannot run again keeps the first one.
+    """
     made = record(**given)
     if not (made.ran_backward or made.ran_jvp):
         return made, {}
     seeds, said = instead_of_ones(made, document_of(made), given)
+    again = None
     if seeds:
-        again = record(**{**given, **seeds})
-        if not said.keys() <= vanishing(document_of(again)):
-            return again, said
-    return made, {}
+        with suppress(Exception):
+            again = record(**{**given, **seeds})
+    if again is None or said.keys() <= vanishing(document_of(again)):
+        return made, {}
+    return again, said
 
 
 def as_it_is(fn: Callable, args: tuple, times: bool) -> Any:

@@ -189,6 +189,8 @@ class Program:
             raise Usage(f"--from takes tensors, and {names[0]} is none.")
         if not library:
             return None
+        if len(names) > 1 and self.seeds.get("grad") is not None:
+            raise Usage("--grad is for the backward of one tensor. Leave out --from or --grad.")
         if args is not None:
             raise Usage(f"--args is for functions, and {name} is a tensor. Leave it out.")
         if not getattr(self.libraries, library):
@@ -260,7 +262,10 @@ class Program:
         made = document_of(rec)
         made = of_passes(made, self.runs(made, name))
         if not made["ops"]:
-            raise Usage(f"{name} in {self.file} has no graph: it runs no operation on these arguments. Pass others.")
+            here, fix = (
+                (" on these arguments", "Pass others") if inputs else ("", "Name one that computes with tensors")
+            )
+            raise Usage(f"{name} in {self.file} has no graph: it runs no operation{here}. {fix}.")
         record_again = lambda: self.record_function(name, passes, args)
         if (again := self.in_another_direction(rec, made, record_again)) is not None:
             return again
@@ -313,11 +318,17 @@ class Program:
         )
 
     def inputs(self, name: str, text: str | None) -> tuple:
-        """Return the arguments of a function or module; a module without any gets a generated example, noted in `notes`."""
+        """Return the arguments of a function or module: none if it needs none and the program defines none for it.
+
+        A module that needs one gets a generated example, noted in `notes`.
+        """
         what = self.names[name]
         examples = self.names.get("example_inputs") if text is None else ()
-        library = self.libraries.of(what, examples)
         missing = examples is None or isinstance(examples, dict) and name not in examples
+        takes_none = misfit(what, (None,))
+        if text is None and not misfit(what, ()) and (missing or takes_none):
+            return ()
+        library = self.libraries.of(what, examples)
         if missing and is_module(what):
             from .examples import example
 

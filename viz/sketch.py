@@ -13,6 +13,7 @@ from . import text
 from .backward_passes import which
 from .card_parts import Card
 from .cards import called, flow_text, words
+from .cuts import SCISSORS
 from .drawn_graph import Graph, Node
 from .frames import OpenCard, kinds_in
 
@@ -27,6 +28,7 @@ KINDS = {
     "fold": ("▤", "folded operations"),
     "port": ("○", "edge of a frame"),
     "saved": ("◈", "saved tensor"),
+    "cut": ("✂", "no gradient passes"),
     "transfer": ("⇄", "communication between ranks"),
 }
 UP, DOWN, LEFT, RIGHT = 1, 2, 4, 8
@@ -64,7 +66,8 @@ def _inside(card: OpenCard, passes: Sequence[str]) -> list[str]:
         if room := card.rooms.get(name):
             shown = (room.frame.shows,) if room.frame.shows == "forward" else passes
             inner = _drawn(room.frame.graph, room.cards, shown)
-            lines += [f"┌ {room.frame.title}", *("│ " + line for line in inner), "└"]
+            said = [note for note in room.frame.notes if note.startswith(SCISSORS)]
+            lines += [f"┌ {room.frame.title}", *("│ " + line for line in [*said, *inner]), "└"]
     return lines
 
 
@@ -82,6 +85,7 @@ def _heading(graph: Graph, passes: list[str]) -> list[str]:
 def _node_lines(graph: Graph, cards: dict[str, Card], card: Card, passes: Sequence[str]) -> list[str]:
     """Return the lines beside a node: the text of its card, and the contributions along its edges."""
     lines = words(card, *passes, with_blocks=True)
+    lines[0] = lines[0].removeprefix(f"{SCISSORS} ")  # the sign in the column
     if graph.outputs & set(card.node.outputs) and not card.node.is_op and "output" not in lines[0]:
         lines[0] += "  output"
     back = []

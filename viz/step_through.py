@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 
-from . import text
+from . import cuts, text
 from .card_parts import Card
 from .cards import body_words, card, flow_text
 from .drawn_graph import Graph, Node
@@ -82,6 +82,7 @@ def _forward(graph: Graph, node: Node, card: Card) -> Iterator[str]:
         yield f"reads  {_named(graph, value, graph.values[value])}"
     for i, line in enumerate(body_words(card)):
         yield f"{'     ' if i else 'gives'}  {line}"
+    yield from cuts.sentences(graph, node.record)
     yield from _section(card, "forward")
 
 

@@ -85,7 +85,7 @@ def as_ink(colour: str) -> str:
     return colour if colour == "none" else BLACK if oklab(colour)[0] < 0.8 else WHITE
 
 
-RULED = {f"band-{kind}": Look(WHITE, BLACK, 0.6) for kind in ("op", "fold", "input", "constant", "computed")}
+RULED = {f"band-{kind}": Look(WHITE, BLACK, 0.6) for kind in ("op", "fold", "cut", "input", "constant", "computed")}
 IN_PRINT = RULED | {
     "band-parameter": Look(WHITE, BLACK, 0.6, hatch="/"),
     "band-function": Look(WHITE, BLACK, 0.6, hatch="\\"),

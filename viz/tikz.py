@@ -21,12 +21,13 @@ ANCHORS = {"start": "base west", "middle": "base", "end": "base east"}
 LEANS = {"/": "north east lines", "\\": "north west lines"}
 SIGNS = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
          ">": r"\textgreater{}", "|": r"\textbar{}", "\u00a0": "~", "×": r"$\times$", "·": r"$\cdot$", "∂": r"$\partial$",
-         "…": r"\ldots{}", "›": r"$\rangle$", "−": "$-$"}  # fmt: skip
+         "…": r"\ldots{}", "›": r"$\rangle$", "−": "$-$", "✂": r"\ding{34}"}  # fmt: skip
 SIGNS |= {c: "\\" + c for c in "{}$&#%_"} | {c: f"$_{i}$" for i, c in enumerate("₀₁₂₃₄₅₆₇₈₉")}
 HEAD = r"""\documentclass{article}
 \usepackage[paperwidth=%(width)sbp,paperheight=%(height)sbp,margin=0pt]{geometry}
 \usepackage{amsmath,amssymb,tikz}
 \IfFileExists{lmodern.sty}{\usepackage{lmodern}\usepackage[T1]{fontenc}}{\usepackage{fix-cm}}
+\IfFileExists{pifont.sty}{\usepackage{pifont}}{\newcommand\ding[1]{$\times$}}
 \usetikzlibrary{patterns}
 \pagestyle{empty}
 \parindent=0pt \topskip=0pt

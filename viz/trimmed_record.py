@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from itertools import accumulate
+from typing import Any
 
 from .backward_passes import total
 from .drawn_graph import Graph
@@ -45,12 +46,14 @@ def leading_to_outputs(record: dict) -> dict:
     for gradient in wanted & set(of) - given:  # a sum that the engine made: include its terms
         wanted = wanted | {flow["gives"] for flow, _ in flows if flow["input"] == of[gradient]}
     kept |= {op["id"] for flow, op in flows if flow["gives"] in wanted}
+    numbers = numbers_read(record)
     for op in reversed(record["ops"]):
         computed = {v for v in op["outputs"] if kinds[v] != "parameter" or op["edges"] or received(op)}
         results = {*computed, *(op["tangents"][str(v)] for v in op["outputs"] if str(v) in op["tangents"])}
         if op["phase"] != "jvp" and (op["id"] in kept or wanted & results):
             kept |= {op["id"]} | ({op["of"]} if op["of"] is not None else set())
             wanted.update(tensors(op))
+            wanted.update(numbers[one["const"]] for one in op["inputs"] if is_read(one, numbers))
             wanted.update(op["outputs"] if op["phase"] == "forward" else ())
     kept |= histories(record, {value for value in wanted if kinds[value] == "parameter"})
     ops = [op for op in record["ops"] if op["id"] in kept or op["of"] in kept]
@@ -65,6 +68,19 @@ def leading_to_outputs(record: dict) -> dict:
     seen = mentioned(part)
     contents = {value: text for value, text in record.get("contents", {}).items() if int(value) in seen}
     return {**part, "contents": contents, "reads": [read for read in record.get("reads", ()) if read["value"] in seen]}
+
+
+def numbers_read(record: dict) -> dict[float, int]:
+    """Return the numbers that Python reads where no gradient passes, each with its value: `x / x.norm().item()`."""
+    values = {value["id"]: value["summary"].get("values") for value in record["values"]}
+    read = [one["value"] for one in record.get("reads", ()) if one.get("cut")]
+    return {values[v]: v for v in read if isinstance(values[v], float) and not values[v].is_integer()}
+
+
+def is_read(argument: Any, numbers: dict[float, int]) -> bool:
+    """Return True for a constant that is one of these numbers."""
+    constant = argument.get("const") if isinstance(argument, dict) else None
+    return isinstance(constant, float) and constant in numbers
 
 
 def mentioned(record: dict) -> set[int]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from .drawn_graph import Graph
+from .drawn_graph import Graph, is_detached
 from .view import SMALL
 
 SHORT = 32  # characters of an expression that stands for a hidden value
@@ -27,10 +27,10 @@ def without_dead_ends(graph: Graph) -> Graph:
     """
     if "backward" not in graph.passes:
         return graph
-    needed, dropped = set(graph.outputs), set()
+    needed, dropped = {*graph.outputs, *graph.reads}, set()
     for op in reversed(graph.ops):
         plain = op["phase"] == "forward" and not (op.get("edges") or op.get("transfers") or op.get("function"))
-        plain = plain and (graph.operations > SMALL or bool(op.get("module")))
+        plain = plain and (graph.operations > SMALL or bool(op.get("module")) or is_detached(op))
         if plain and needed.isdisjoint(op["outputs"]):
             dropped.add(op["id"])
         else:
@@ -58,7 +58,7 @@ def grouped(graph: Graph) -> list[list[dict]]:
     waiting: dict[int, list[dict]] = {}  # by value, views of a leaf
     for op in graph.ops:
         read = tensors[op["id"]]
-        view = op["name"] in VIEWS and len(read) == 1 and not op.get("function") and not op.get("inplace")
+        view = op["name"] in VIEWS and len(read) == 1 and not any(map(op.get, ("function", "inplace", "cut")))
         if view and read[0] in home:
             group = home[read[0]]
         elif view and all(uses[v] == 1 for v in op["outputs"]):

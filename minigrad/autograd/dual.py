@@ -28,11 +28,20 @@ from ..layers.outputs import check_outputs, modified_problem
 from ..layers.transform import laid_out_like, recording, same_view, unwritten
 
 opened: dict[Level, None] = {}  # the open levels of all threads; no lock, which an interrupt could leave locked
+pushing: ContextVar[Level | None] = ContextVar(
+    "minigrad.dual.pushing", default=None
+)  # the level whose tangents are computed
 _known: ContextVar[tuple] = ContextVar("minigrad.dual.known", default=())  # the levels that frames here have, or hide
 
 
 class Level:
-    """One open dual level; levels are compared by identity."""
+    """One open dual level; levels are compared by identity.
+
+    A recording's level is not the program's: a tensor may carry a tangent at each recording's level, beside the program's.
+    """
+
+    programs = True
+    levels = property(lambda level: (level,))  # those whose tangents it computes
 
     def open(self) -> None:
         """Make this level known here, and to the operations of other threads."""
@@ -63,12 +72,17 @@ class Level:
         tangents = [tangent_of(a, self) for a in args]
         if any(t is not None for t in tangents):
             with use(frame.but(dual=None)):
-                results = cls.tangents(args, tangents, outs, ctx)
+                before = pushing.get()
+                try:
+                    pushing.set(self)
+                    results = cls.tangents(args, tangents, outs, ctx)
+                finally:
+                    pushing.set(before)
                 for o, t in zip(outs, results, strict=True):
                     if ctx is not None and contains_identical(o, args):  # modified in place
                         self.renew(o, t)
                     elif t is not None and o._np_dtype in FLOATS:
-                        o._tan = (self, t if cls.primitive and cls.view else laid_out_like(o, t))
+                        carry(o, self, t if cls.primitive and cls.view else laid_out_like(o, t))
                         self.follow(o)
 
     def renew(self, x: Tensor, t: Tensor | None) -> None:
@@ -86,7 +100,7 @@ class Level:
                     if s.unpack is None:
                         s.tensor._tan = o._tan
                     else:
-                        s.tangent = self.copy(eager_frame(), o)
+                        s.tangent = self.copy(eager_frame(), o, s.tangent)
 
     def tangent(self, t: Tensor) -> Tensor | None:
         """Return the tangent that t carries at this level."""
@@ -111,11 +125,61 @@ class Level:
         if t is not None or tangent_of(x, self) is not None:
             zero_tangent(x, self).copy_(0.0 if t is None else t)
 
-    def copy(self, frame: Frame, x: Tensor) -> tuple | None:
-        """Return a copy of x's tangent in its own memory, as tensors carry it."""
+    def copy(self, frame: Frame, x: Tensor, others: tuple | None = None) -> tuple | None:
+        """Return a copy of x's tangent in its own memory, as tensors carry it, beside `others`."""
         t = tangent_of(x, self)
         with use(frame.but(dual=None)):
-            return None if t is None else (self, t.clone())
+            return others if t is None else (self, t.clone(), others)
+
+
+class Both(Level):
+    """The levels of a recording and of one inside it: an operation gives its results a tangent at each of them."""
+
+    programs = False
+    levels: Any = ()
+
+    def __init__(self, one: Level, other: Level):
+        self.levels = (*one.levels, *other.levels)
+
+    def op_done(self, frame: Frame, cls: Any, args: tuple, outs: tuple, ctx: Ctx | None = None) -> None:
+        """Do the same at each level."""
+        for level in self.levels:
+            level.op_done(frame, cls, args, outs, ctx)
+
+    def write(self, frame: Frame, fn: type[Function], x: Tensor, others: tuple) -> None:
+        """Do the same at each level."""
+        for level in self.levels:
+            level.write(frame, fn, x, others)
+
+    def follow(self, o: Tensor) -> None:
+        """Do the same at each level."""
+        for level in self.levels:
+            level.follow(o)
+
+    def copy(self, frame: Frame, x: Tensor, others: tuple | None = None) -> tuple | None:
+        """Do the same at each level."""
+        for level in self.levels:
+            others = level.copy(frame, x, others)
+        return others
+
+
+def carried(tan: tuple | None, level: Level) -> tuple | None:
+    """Return the part of a tensor's `_tan` that begins with this level: (level, tangent, the others' `_tan`)."""
+    while tan is not None and tan[0] is not level:
+        tan = tan[2]
+    return tan
+
+
+def carry(x: Tensor, level: Level, t: Tensor | None) -> None:
+    """Make t the tangent of x at this level; at a recording's, x keeps those of other levels."""
+    x._tan = (level, t, None if level.programs else others(x._tan, level))
+
+
+def others(tan: tuple | None, level: Level) -> tuple | None:
+    """Return a tensor's `_tan` without this level."""
+    if tan is None or carried(tan, level) is None:
+        return tan
+    return tan[2] if tan[0] is level else (*tan[:2], others(tan[2], level))
 
 
 def tangent_of(a: object, level: Level) -> Tensor | None:
@@ -123,14 +187,14 @@ def tangent_of(a: object, level: Level) -> Tensor | None:
     if not isinstance(a, Tensor) or a._layer is not None:
         return None
     chain, given = [], a
-    while (a._tan is None or a._tan[0] is not level) and a._view is not None and a._view.fn is not None:
+    while (tan := carried(a._tan, level)) is None and a._view is not None and a._view.fn is not None:
         chain.append(a)
         a = a._view.parent
-    t = a._tan[1] if a._tan is not None and a._tan[0] is level else None
+    t = None if tan is None else tan[1]
     if t is not None and chain:
         for view in reversed(chain):
             t = view_of(t, view._view)
-            view._tan = (level, t)
+            carry(view, level, t)
     if given._view is not None:
         refuse_modified(given, t, level)
     return t
@@ -165,7 +229,7 @@ def zero_tangent(x: Tensor, level: Level) -> Tensor:
                 t = laid_out_like(x, x.new_zeros(x.shape))
         else:
             t = view_of(zero_tangent(view.parent, level), view)
-        x._tan = (level, t)
+        carry(x, level, t)
     return t
 
 
@@ -209,7 +273,9 @@ def publish(level: Level, on: bool) -> None:
 def saves(roots: Sequence, level: Level) -> bool:
     """Return True if a node behind these edges has saved a tensor with a tangent."""
     kept = [s for node in reachable(roots)[0] if type(node._saved) is tuple for s in node._saved if type(s) is Saved]
-    return any([s.tangent[0] is level if s.tangent else tangent_of(s.tensor, level) is not None for s in kept])
+    return any(
+        [carried(s.tangent, level) is not None if s.tangent else tangent_of(s.tensor, level) is not None for s in kept]
+    )
 
 
 def level_here(tensor: Tensor) -> Level | None:

@@ -171,7 +171,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     out = tensor.view_as(tensor)
     with use(current().but(dual=None)):
         carried = laid_out_like(tensor, tangent if tangent.dtype == tensor.dtype else tangent.to(tensor.dtype))
-    out._tan = (level_open, carried)
+    out._tan = (level_open, carried, None)
     events.dual_made(out, carried)
     return out
 
@@ -195,6 +195,8 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         )
     dual = level_here(tensor)
     kept = tensor._tan if tensor._layer is None else None  # a box keeps something else there
+    while kept is not None and not kept[0].programs:
+        kept = kept[2]
     if kept is not None and kept[0] is not dual and kept[1] is not None:
         warn(
             "level-ended",
@@ -206,7 +208,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         return UnpackedDualTensor(tensor, None)
     with use(current().but(dual=Level())):  # a level at which no tensor has a tangent
         primal, tangent = tensor.view_as(tensor), tangent_of(tensor, dual)
-    primal._tan = (dual, None)  # else the view of a dual tensor would get a view of its tangent
+    primal._tan = (dual, None, None)  # else the view of a dual tensor would get a view of its tangent
     return UnpackedDualTensor(primal, tangent)
 
 

@@ -164,8 +164,8 @@ def delayed(o: Tensor, known: list, ctx: Ctx) -> Tensor:
     if type(o) is Box:
         o = Box(o._layer, below[0], below[1] if below[1:] else o._extra)
     else:
-        o, level = o.detach(), o._tan and o._tan[0]
-        o._tan = (level, below[0]) if below else None
+        o, tan = o.detach(), o._tan
+        o._tan = (tan[0], below[0], tan[2]) if tan and below else None
     if edges:
         o._edge = delay(o, edges, partial(second_derivative, ctx.name(), marked_at(ctx._fn.backward)))
     return o

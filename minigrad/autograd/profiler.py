@@ -237,6 +237,8 @@ class Profiler(Layer, Observer):
         with use(Frame(self, False, None, False, OFF)) if arrays else nullcontext():  # for users' methods and hooks
             yield
 
+    nest = property(lambda profiler: getattr(recorder_of(profiler.around), "nest", ()), doc="The recordings around it.")
+
     def found(self, gradients: dict) -> dict:
         """Return the gradients of a backward, as an enclosing recording changes them, if there is one."""
         outer = recorder_of(self.around)

@@ -208,8 +208,9 @@ def outputs(ctx: Ctx, args: tuple, returned: tuple) -> tuple:
 
 
 def alias(t: Tensor) -> Tensor:
-    """Return another tensor object on the same memory."""
+    """Return another tensor object on the same memory, with its own array: recordings know a value by its array."""
     out = t._alias()
+    out._a = t._a[...]
     out._view = ViewOf(t, None, (), None, 0, NO_GRAD)
     return out
 

@@ -209,6 +209,13 @@ def recorder_of(frame: Frame | None) -> Any:
     return None if frame is None else frame.layer
 
 
+def detached(how: str, t: Any, out: Any) -> None:
+    """Notify the observers that the user detaches a tensor."""
+    for o in current().observers:
+        o.detached(how, t, out)
+    events.detached(how, t, out)
+
+
 def node_made(node: Node) -> None:
     """Notify the observers that a node has become the history of tensors."""
     for o in current().observers:

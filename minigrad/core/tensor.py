@@ -20,7 +20,7 @@ from ..arrays.devices import SIZES, Size, device
 from ..arrays.kinds import Array, place
 from ..events import events, services
 from ..signatures import getter
-from .frames import current
+from .frames import current, detached
 from .graph import Edge, Leaf, ViewOf, history, is_leaf, output_index, producer, retains
 from .saved import INFERENCE, Version, plain_tensor, version
 
@@ -48,7 +48,7 @@ class Tensor(Methods):
     _edge: Edge | None
     _ver: Version | None  # None: never modified in place
     _view: ViewOf | None
-    _tan: tuple | None  # dual level and tangent
+    _tan: tuple | None  # dual level, tangent, and the same for another level or None
     _grad: Tensor | None
     __array_priority__ = 1000
     _layer: Any = None
@@ -146,8 +146,7 @@ class Tensor(Methods):
     def detach(self) -> Tensor:
         """Return an untracked tensor on the same memory.  Both see in-place writes to either, and autograd notices them."""
         t = self._alias()
-        for o in current().observers:
-            o.detached("detach", self, t)
+        detached("detach", self, t)
         return t
 
     def _alias(self) -> Tensor:
@@ -160,7 +159,8 @@ class Tensor(Methods):
         """Forget how this tensor was computed, in place.  Raises RuntimeError for views."""
         if self._view is not None:
             raise services.problem("a view cannot be detached in place", t=self)
-        self._edge = None
+        events.detached("detach_", self, self)
+        self._edge = self._tan = None
         return self
 
 
@@ -184,7 +184,9 @@ class Box(Tensor):
     _spec = property(lambda t: (t._layer.shape(t), t._value._np_dtype))
 
     def detach(self) -> Tensor:
-        return self._layer.detach(self)
+        t = self._layer.detach(self)
+        events.detached("detach", self, t)
+        return t
 
 
 _retired: dict[int, Any] = {}  # leaves of tensors whose requires_grad was turned off, by id(tensor)

@@ -117,6 +117,8 @@ class Board:
             yield self.heading(step)
         if rule := self.rule(step):
             yield f"      {rule}"
+        if begins:
+            yield from (f"      {line}" for line in self.cuts(step))
         if begins and step.function:
             op = next(op for op in self.e.record["ops"] if op["id"] == step.op)
             yield from (f"        {line}" for line in inside_methods.lines(op, self.e.kind, amount, self.e.names))
@@ -130,6 +132,18 @@ class Board:
                 return
         for part in step.parts:
             yield f"    {self.left_side(step, part.index)} {self.terms(step, part)}"
+
+    def cuts(self, step: Step) -> Iterator[str]:
+        """Yield a line for each operand of an operation behind which no derivative goes on."""
+        made = {o: op for op in self.e.record["ops"] for o in op["outputs"]}
+        read = next((op["inputs"] for op in self.e.record["ops"] if op["id"] == step.op), ())
+        for i in dict.fromkeys(i for i in read if isinstance(i, int)):
+            op = made.get(i, {})
+            if op.get("cut") and not (self.e.kind == "tangent" and op["tangents"]):
+                call, here = self.words(op["call"]), Place(op["where"]["file"], op["where"]["line"]).short
+                name = call if self.e.names[i] == call else f"{self.e.names[i]} = {call}"
+                why = f" ({op['cut']})" * (op["cut"] != op["name"])
+                yield f"{name}: no {self.e.kind} beyond here{why}{', ' * bool(op['where']['line'])}{here}"
 
     def heading(self, step: Step) -> str:
         """Return the operation as a numbered line of the program, with its place."""

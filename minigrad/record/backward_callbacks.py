@@ -18,38 +18,55 @@ from .snapshots import copied
 from .values import bottom
 
 
+class Logs(list):
+    """The logs of a recording and of those around it, which get the same entries."""
+
+    def append(self, entry: Any) -> None:
+        """Append an entry to each log."""
+        for log in self:
+            log.append(entry)
+
+
 class Running:
     """The log of one run. On arrays, the engine runs in `frame`; on Tensors, `frame` is None and it runs where it is."""
 
     def __init__(self, rec: Any, run: BackwardRun, seeds: list, frame: Frame | None):
         place = None if rec.added_backward else run.place
-        self.facts = list(run.roots), list(seeds), place, run.freed is None, frame is None
-        self.rec, self.log, self.frame, self.end, self.summing = rec, rec.log, frame, run.end, False
+        self.facts = list(run.roots), list(seeds), place, run.freed is None, run.create
+        self.rec, self.nest = rec, rec.nest
+        self.told = self.nest[:1] if rec.added_backward else self.nest  # the backward of a recording is its own
+        self.log = rec.log if len(self.told) == 1 else Logs([one.log for one in self.told])
+        self.frame, self.end, self.summing = frame, run.end, False
         run.end, run.arrived = self.accumulated, self.note_arrived
         step = self.step_on_tensors if frame is None else self.step_on_arrays
-        run.step = step if rec.clock is None else rec.clock.step(step)
+        for one in self.told:
+            step = step if one.clock is None else one.clock.step(step)
+        run.step = step
         run.pull = self.pull_arrived if frame is None else self.pull
 
     def __enter__(self) -> None:
-        rec = self.rec
-        self.outer, rec._outer = rec._outer, None
-        rec._backward += 1
+        self.outer = [rec._outer for rec in self.nest]
+        for rec in self.nest:
+            rec._outer = None
+            rec._backward += 1
         self.began = perf_counter()
-        rec.ran_backward = True
+        for rec in self.told:
+            rec.ran_backward = True
         self.log.append([EventLog.run_began, *self.facts])
         if self.frame is not None:
             self.old = current()
             enter(self.frame)
 
     def __exit__(self, *_: object) -> None:
-        rec = self.rec
         self.end_sums()
         if self.frame is not None:
             enter(self.old)
         self.log.append([EventLog.run_ended])
-        rec._backward -= 1
-        rec.backward_times.append((self.began, perf_counter()))
-        rec._outer = self.outer
+        for rec in self.nest:
+            rec._backward -= 1
+            rec._outer = self.outer.pop(0)
+        for rec in self.told:
+            rec.backward_times.append((self.began, perf_counter()))
 
     # ------------------------------------------------------------------ on Tensors
     def step_on_tensors(self, node: Any, g: Any, this: BackwardRun) -> list:

@@ -26,6 +26,7 @@ from .assignments import Handed, name_variables
 from .callers import module_classes
 from .constants import brief
 from .contents import contents_of
+from .cuts import reason, with_derivatives
 from .gradient_flow import Run
 from .inner_calls import Inside, named_by_author
 from .labels import Frame, Labels, is_state, tangents_of
@@ -63,6 +64,7 @@ class Numbers:
         self.arrived = {(run, value): g for group in groups for run, value, g in group.upstreams}
         self.came_from: dict[tuple, set] = {}
         self.flows: dict[OpEntry, list] = {}
+        self.tracked = set() if rec.in_method else with_derivatives(rec)
         for group in groups:
             for flow in group.edges:
                 self.came_from.setdefault((flow.run, flow.value), set()).add(group)
@@ -428,6 +430,7 @@ def entry(g: OpEntry, ids: dict, sides: dict, number: Numbers, back: int | None)
     if not g.events and g.phase == "backward":
         return op
     op.inplace, op.again = g.inplace, g.again
+    op.cut = reason(g, inputs, outputs, number.rec, number.tracked)
     if g.phase == "forward" and g.events and g.events[0].views:
         op.views = [schema.View(layer, inputs) for layer, inputs in g.events[0].views]
     op.edges = [

@@ -65,7 +65,9 @@ class Wrapping(Observer):
 
     def method(self, cls: Any, name: str, method: Any) -> Any:
         """Return a method of a user's Function that runs under a separate recording."""
-        return recordings[-1].watching(cls, name, method)
+        for rec in reversed(recordings[-1].nest):
+            method = rec.watching(cls, name, method)
+        return method
 
 
 WRAPPING = Wrapping()

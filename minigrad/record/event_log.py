@@ -34,6 +34,7 @@ from ..ops.base.primitive import read_by
 from ..ops.base.registry import TABLE
 from . import contents, schema
 from .callers import OURS, PLAIN, Places, is_seen, module_names
+from .cuts import Cut, behind
 from .layer_views import below
 from .snapshots import memory_key, same_view
 from .transfers import Transfers
@@ -76,6 +77,8 @@ class EventLog(Transfers):
         self.reads: list[tuple] = []  # see reads.py
         self.has_gap = False  # True if the recording has paused
         self._alive: list[tuple] = []  # values in memory then
+        self.cuts: dict[int, Cut] = {}  # id of a tensor -> how it was detached (cuts.py)
+        self._writing: frozenset[int] = frozenset()  # ids of the tensors that an operation writes now
 
     def settle(self) -> None:
         """Evaluate the log."""
@@ -97,6 +100,9 @@ class EventLog(Transfers):
             return {"const": t}
         if t._layer is not None and (low := below(t, self.around)) is not t:
             t, edge = low, ALIVE
+        cut = self.cuts.get(id(t)) if self.cuts and id(t) not in self._writing else None
+        if cut is not None and (history(t) if edge is ALIVE else edge) is None:
+            return behind(self, cut, kind)
         a = bottom(t)
         leaf = t._edge if edge is ALIVE else edge
         leaf = leaf if type(leaf) is Leaf and t._layer is None else None
@@ -106,11 +112,9 @@ class EventLog(Transfers):
             stale = self._stale.pop(key, None) if self._stale else None
             if edge is ALIVE and (stale is not None or not kind):
                 edge = history(t)
-            index = self._ids[key] = len(self.values)
             flows = kind in ("gradient", "tangent")
             kind = kind or ("computed" if stale is not None else kind_of(edge))
-            shape, dtype = (a.shape, a.dtype) if t._layer is None else (tuple(t.shape), t._np_dtype)
-            self.values.append(ValueInfo(index, t, a, kind, shape, dtype, key))
+            index = self.add_value(t, key, kind)
             if stale is not None and not flows:
                 self.seen_again(t, index, edge, stale)
         if leaf is not None:
@@ -120,6 +124,14 @@ class EventLog(Transfers):
                 known.tensor = t
             if known.kind in ("input", "computed", "gradient"):  # since written, or made to require grad
                 known.kind = "parameter"
+        return index
+
+    def add_value(self, t: Tensor, key: int, kind: str = "computed") -> int:
+        """Note the value of a tensor, and return its number."""
+        a = bottom(t)
+        index = self._ids[key] = len(self.values)
+        shape, dtype = (a.shape, a.dtype) if t._layer is None else (tuple(t.shape), t._np_dtype)
+        self.values.append(ValueInfo(index, t, a, kind, shape, dtype, key))
         return index
 
     def key(self, t: Tensor, a: np.ndarray, leaf: Leaf | None) -> int:
@@ -192,10 +204,12 @@ class EventLog(Transfers):
 
     def forget(self, x: Tensor, group: OpEntry) -> None:
         """Note that an operation has written x's memory: tensors there have new values from now on."""
-        self._ids.pop(id(bottom(x)), None)  # it may be known by another array, as a gradient in `.grad` is
+        alone = id(x) in self.cuts and id(x) not in self._writing  # then the source has a new value, too
+        if not alone:
+            self._ids.pop(id(bottom(x)), None)  # it may be known by another array, as a gradient in `.grad` is
         for noted in self.overlapping(x):
             self._ids.pop(noted.key, None)
-            if noted.array is not bottom(x):
+            if noted.array is not bottom(x) or alone and noted.key != id(x):
                 self._stale[noted.key] = group
 
     def note_alive(self) -> None:
@@ -218,7 +232,7 @@ class EventLog(Transfers):
         `bases` holds each base with its value before, and its tangents before and after.
         """
         for base, before, *moved in bases:
-            self._stale.pop(id(bottom(base)), None)
+            self._stale.pop(id(base if id(base) in self.cuts else bottom(base)), None)
             region = {"const": ((x._view.fn, x._view.args),)}
             event = Event(ViewScatter, group, [before, self.ref(x), region], [self.ref(base, "computed")])
             group.events += (event,)
@@ -239,6 +253,10 @@ class EventLog(Transfers):
         self.forget(args[0], group)
         self.note(event, args[:1], [])
 
+    def writes(self, tensors: Any) -> None:
+        """Note that an operation writes to these tensors: to a detached one that nothing has read yet as to its source."""
+        self._writing = frozenset([id(t) for t in tensors if id(t) not in self._ids])
+
     # ------------------------------------------------------------------ operations
     def ran(self, cls: Any, out: Tensor, link: Any, call: Any, offset: int, *args: Any) -> None:
         """Note an operation on the fast path; `cls` may be the code of the function of the table that stands for it.
@@ -251,6 +269,7 @@ class EventLog(Transfers):
             names, cls = cls.co_varnames, OURS[id(cls)].stands_for
         edges = link if type(link) in (tuple, list) else (None,) * len(args) if link is None else link._edges
         group = self.group_of(cls, self.phase(type(link) is not tuple), call, offset, NO_LAYERS)
+        group.tracks = type(link) is not tuple
         event = Event(cls, group, [self.ref(a, "", e) for a, e in zip(args, edges)])
         if names is not None:
             group.given = {n: i["const"] if isinstance(i, dict) else Ref(i) for n, i in zip(names, event.inputs)}
@@ -267,6 +286,7 @@ class EventLog(Transfers):
     def began(self, event: Event, args: tuple, edges: list, grad: bool, call: Any, offset: int, layers: list) -> None:
         """Note that any kind of operation begins; entries until it has ended come after it."""
         event.group = self.group_of(event.cls, self.phase(grad), call, offset, layers)
+        event.group.tracks = grad
         event.inputs = [self.ref(a, "", e) for a, e in zip(args, edges)]
         self._begun = event
 
@@ -356,6 +376,8 @@ class EventLog(Transfers):
         group = OpEntry(phase, name or cls.__name__, where, layers)
         group.modules = self._modules
         if arguments:
+            if name == "setitem":  # which takes a view first
+                self.writes([a[1] for a in arguments.values() if is_seen(a)][:1])
             self.note_arguments(group, bound(name, arguments))
         if not cls.primitive:
             group.name = group.function = cls.__name__

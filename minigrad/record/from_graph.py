@@ -25,8 +25,10 @@ from .unseen import run_backward
 from .values import NOWHERE, UNKNOWN, Event, OpEntry, ValueInfo, bottom
 
 
-def record_of(what: Tensor | Node, grad: Any = None) -> Record:
+def record_of(what: Tensor | Node | Sequence[Tensor | Node], grad: Any = None) -> Record:
     """Return the record of a tensor's computation, or of a node's (`y.grad_fn`), with its backward pass if it has one.
+
+    Several tensors have a backward pass each.
 
     It touches no `.grad` and calls no hook for gradients.  The pass begins with ones, or with the gradient `grad`, as in
     `record`.  Raise ValueError for a tensor that is not the result of a recorded operation.
@@ -39,21 +41,24 @@ def record_of(what: Tensor | Node, grad: Any = None) -> Record:
     return recorded_graph(what, asked=True, grad=grad)
 
 
-def recorded_graph(what: Tensor | Node, asked: bool, grad: Any = None) -> Record:
-    """Return the record of a graph, with the backward pass that `asked` allows (unseen.py)."""
-    edge = edge_of(what)
-    if edge is None or type(edge) is Leaf:
-        raise error(
-            ValueError,
-            "record_of",
-            f"a tensor of shape {tuple(what.shape)} has no graph: it is not the result of a recorded operation",
-            "pass the result of operations on tensors that require grad",
-        )
-    rec = graph_of([edge], what)
-    seed = None
+def recorded_graph(what: Any, asked: bool, grad: Any = None) -> Record:
+    """Return the record of a graph, with the backward passes that `asked` allows (unseen.py)."""
+    several = what if isinstance(what, (tuple, list)) else [what]
+    edges = [edge_of(one) for one in several]
+    for one, edge in zip(several, edges):
+        if edge is None or type(edge) is Leaf:
+            raise error(
+                ValueError,
+                "record_of",
+                f"a tensor of shape {tuple(one.shape)} has no graph: it is not the result of a recorded operation",
+                "pass the result of operations on tensors that require grad",
+            )
+    rec, seeds = graph_of(edges, what), [None] * len(edges)
     if grad is not None:
-        (seed,) = Seeds(grad=grad).gradients([edge._shape], [edge._dtype], [list(names_of(what))])
-    run_backward(rec, [edge], asked, seed)
+        names = [list(names_of(one)) for one in several]
+        seeds = Seeds(grad=grad).gradients([e._shape for e in edges], [e._dtype for e in edges], names)
+    for edge, seed in zip(edges, seeds):
+        run_backward(rec, [edge], asked, seed)
     return rec
 
 

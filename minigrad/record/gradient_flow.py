@@ -144,7 +144,8 @@ class GradientFlow:
         """Return the backward entry of an operation in this run of the engine, created when its first node runs."""
         assert group is not None
         run = self._runs[-1].number
-        if self.groups and (last := self.groups[-1]).of is group and last.run == run:
+        last = next((g for g in reversed(self.groups) if not g.again), None)  # a checkpoint may have run in between
+        if last is not None and last.of is group and last.run == run:
             return last
         made = OpEntry("backward", group.name, group.where, group.layers, group)
         made.run = run

@@ -58,8 +58,9 @@ def watched(outer: Record, record: Record, name: str, method: Any, args: tuple) 
     given = told_apart(args, history=name != "forward")
     instead = {id(new): (new, old) for new, old in zip(given, args) if new is not old}
     for new, old in instead.values():
-        outer.log.append([EventLog.also_seen, old, new, KINDS.get(name, "")])
-    crossings = Crossings(record, method)
+        for rec in outer.nest:
+            rec.log.append([EventLog.also_seen, old, new, KINDS.get(name, "")])
+    crossings, record.in_method = Crossings(record, inspect.unwrap(method)), True
     with record, crossings.heard():
         record.name_arguments(parameters(method), given)
         ran.inputs = [record.ref(a) if isinstance(a, Tensor) else None for a in given if not isinstance(a, Node)]
@@ -115,7 +116,7 @@ def with_originals(ctx: Any, result: Any, instead: dict[int, tuple[Tensor, Tenso
 
 def parameters(method: Any) -> tuple[str, ...]:
     """Return the names of a plain function's positional parameters; nothing for other callables."""
-    code = getattr(method, "__code__", None)
+    code = getattr(inspect.unwrap(method), "__code__", None)
     return () if code is None else code.co_varnames[: code.co_argcount]
 
 

@@ -30,6 +30,7 @@ from ..ops.reduce import Mean, Sum
 from . import schema
 from .call_style import FUNCTIONS, as_operator, as_ordered, by_method, given_as_written, gives_one_tensor, parameters
 from .constants import brief
+from .cuts import Detach
 from .labels import Labels, as_label
 from .numpy_box import NumPy
 from .values import NOTHING, UNKNOWN, Event, Flow, OpEntry, Ref, ValueInfo, refs_in
@@ -102,6 +103,9 @@ class Wording:
             return
         if not group.events or group.events[0].cls in (DelayedError, NumPy):
             return
+        if group.events[0].cls is Detach:
+            op.call = schema.CALLS[group.name].format(self.label(inputs[0]))
+            return
         if not group.events[0].cls.primitive:
             return self.write_custom(op, group, flows, outputs)
         words = Words(self, group, outputs, group.events)
@@ -136,6 +140,8 @@ class Wording:
             for o, text in texts.items():
                 formula, set_formula = map(seen.filled, text)
                 out = self.number(seen.refs[o])
+                if out not in op.tangents:  # integers
+                    continue
                 op.pushes.append({"output": out, "formula": formula, "latex": set_formula, "names": None})
 
     def name_saved(self, words: Words) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -20,7 +21,7 @@ from ..places import user_frame, variables
 from ..tensors.nested import is_tensor, named_in, tensors_in
 from .live_recordings import remember
 from .recorder import Record
-from .seeds import Seeds, refuse_gradient
+from .seeds import Seeds, names_of, refuse_gradient
 from .unseen import FREED
 from .values import NOWHERE
 
@@ -50,7 +51,8 @@ def record(
     `tangent={"x": [1., 0.]}` chooses the direction of the jvp pass: the named leaves move, the others do not; "first" is the
     first basis vector of the first leaf. `grad=[0., 1.]` is the gradient of the result, `grad={"y": ...}` that of the result
     `y`, and "first" the first basis vector of the first result. "random" stands for random numbers, the same in each run.
-    Raise ValueError for unknown names and wrong shapes.
+    Names are the program's or a picture's: `net.fc.weight`, `net[0].weight`, `batch["left"]`. Raise ValueError for unknown
+    names and wrong shapes.
 
     >>> import minigrad
     >>> rec = minigrad.record(lambda x: x * x, minigrad.tensor(3.))
@@ -61,12 +63,12 @@ def record(
     wanted = (passes,) if isinstance(passes, str) else tuple(passes)
     if unknown := [p for p in wanted if p not in PASSES]:
         raise error(ValueError, "record", f"{unknown[0]!r} is not a pass", f"use some of {', '.join(PASSES)}")
-    seeds = None if tangent is None and grad is None else Seeds(tangent, grad)
     frame, caller = user_frame(2), sys._getframe(1)
     owner = name or variable_of(fn, frame)
     name = name or getattr(applied(fn) or fn, "__name__", "")
     rec = Record("jvp" in wanted, name, "" if frame is None else frame.f_code.co_filename, inside, times, contents)
-    rec.seeds = seeds
+    if not (tangent is None and grad is None):
+        rec.seeds = Seeds(tangent, grad, {} if fn is None else names_around(fn, owner))
     remember(rec)
     if fn is None:
         return rec
@@ -78,8 +80,8 @@ def record(
         rec.settle()
         outs = list(tensors_in(result))
         rec.outputs = [rec.ref(o, "computed") for o in outs]
-        if seeds is not None:
-            seeds.check()
+        if rec.seeds is not None:
+            rec.seeds.check()
         if "backward" in wanted and not began_backward(rec):
             run_backward(rec, outs)
     rec.settle()
@@ -117,6 +119,8 @@ def tracks(fn: Callable, args: tuple) -> bool:
 
 def closed_over(fn: Callable) -> dict[str, Any]:
     """Return the outside variables that a function reads; a module of Python is none, and slow to ask for attributes."""
+    while isinstance(fn, partial):
+        fn = fn.func
     if not inspect.isfunction(fn):
         return {}
     found = inspect.getclosurevars(fn)
@@ -139,19 +143,13 @@ def seeds_of(rec: Record, roots: Sequence[Tensor]) -> list[Tensor]:
     """Return the gradients with which backward begins at some results."""
     if rec.seeds is None or rec.seeds.grad is None:
         return [o.new_ones(o.shape) for o in roots]
-    arrays = rec.seeds.gradients(
-        [tuple(o.shape) for o in roots], [o._np_dtype for o in roots], [names_of_result(rec, o, roots) for o in roots]
-    )
-    return [o.new_tensor(a) for o, a in zip(roots, arrays)]
-
-
-def names_of_result(rec: Record, result: Tensor, roots: Sequence[Tensor]) -> list[str]:
-    """Return the names of a result: that of the value, and that of the program if there is no other result."""
     document = rec.to_dict()
-    names = {value["id"]: value["name"] for value in document["values"]}
     of = dict(zip(rec.outputs, document["outputs"]))
-    found = [names.get(of.get(rec.ref(result)), ""), rec.program_name if len(roots) == 1 else ""]
-    return [one for one in found if one]
+    found = [document["values"][of[rec.ref(o)]] for o in roots]
+    alone = rec.program_name if len(roots) == 1 else ""
+    names = [[*filter(None, (v["name"], alone, *names_of(o), v["shown"]))] for o, v in zip(roots, found)]
+    arrays = rec.seeds.gradients([tuple(o.shape) for o in roots], [o._np_dtype for o in roots], names)
+    return [o.new_tensor(a) for o, a in zip(roots, arrays)]
 
 
 def parameter_names(fn: Callable, count: int) -> list[str]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .recorder import Record
 
 READING = ("item", "numpy", "tolist", "__dlpack__")  # the events that read elements
+NUMBERS = ("item", "float", "int", "tolist", "numpy")  # functions that give the numbers, for further computation
 SHOWING = ("format", "repr", "str")  # functions that only show them
 WORDS = {"array": "numpy", "array_ufunc": "numpy"}
 
@@ -37,7 +38,12 @@ def reader(frame: FrameType) -> tuple:
 def noted_read(log: EventLog, t: Tensor, edge: Any, how: str, code: CodeType | None, offset: int) -> None:
     """Note a read by Python, after the operations so far."""
     if code is not None and how not in SHOWING:
-        log.reads.append((len(log.groups), log.ref(t, "", edge), how, log._places(code, offset)))
+        log.writes((t,))  # to read a detached tensor is no use of it: Python reads its source
+        value, where = log.ref(t, "", edge), log._places(code, offset)
+        log.writes(())
+        log.reads.append(
+            (len(log.groups), value, how, where, how in NUMBERS and (edge is not None or id(t) in log.cuts))
+        )
 
 
 def reads_of(rec: Record, number: Numbers) -> Iterator[Read]:
@@ -45,12 +51,12 @@ def reads_of(rec: Record, number: Numbers) -> Iterator[Read]:
     places = {group: i for i, group in enumerate(rec.groups)}
     found = list(rec.reads)
     for group in number.ops:
-        found += [(places[group], value, group.name, group.where) for value in sizing(group)]
+        found += [(places[group], value, group.name, group.where, False) for value in sizing(group)]
     seen = set()
-    for _, value, how, where in sorted(found, key=lambda read: read[0]):
+    for _, value, how, where, cut in sorted(found, key=lambda read: read[0]):
         if value in number.new and (key := (value, how, id(where))) not in seen:
             seen.add(key)
-            yield Read(number.new[value], how, where)
+            yield Read(number.new[value], how, where, cut)
 
 
 def sizing(group: OpEntry) -> list[int]:

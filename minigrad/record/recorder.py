@@ -13,13 +13,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
 
 from ..arrays.dtypes import FLOATS
-from ..autograd.dual import Level, tangent_of
+from ..autograd.dual import Both, Level, carried, carry, others, pushing, tangent_of
 from ..autograd.profiler import Profiler
 from ..core.backward import to_tensor
 from ..core.engine import BackwardRun
@@ -36,6 +36,7 @@ from .backward_callbacks import Running
 from .build import numbered
 from .callbacks import bases_of, begin, edges_of, end, ignore, names_of, nodes_of, passed, tracked_noter
 from .callers import arguments_of, called, is_seen
+from .cuts import has_history, noted_array, noted_cut
 from .event_log import NO_LAYERS, EventLog, uncollected
 from .inner_calls import Inside, watched
 from .layer_views import below, dims_of, sight, tangents_of
@@ -78,20 +79,24 @@ class Record(EventLog, Layer, Observer):
         super().__init__()
         self.contents = contents
         self.inside = inside  # True to record the methods of custom Functions, too
+        self.in_method = False  # True for a recording of such a method, through which no gradient passes by itself
         self.program_name, self.file = name, file
         self.notes: list[str] = []  # things that could not be recorded, with reasons
         self.clock = Clock(self.log, jvp) if times else None
         self.level = None if not jvp else Level() if self.clock is None else self.clock.level
+        if self.level is not None:
+            self.level.programs = False
         self.ran_backward = self.ran_jvp = False
         self.added_backward = False  # True if the recording ran backward, because the program did not
         self._backward = 0  # number of running backwards
         self._outer: Any = None  # the frame of the function of the table that ran last
         self.seeds: Any = None  # seeds.Seeds, if they are not all ones
-        self._seeded: list[tuple] = []
+        self._seeded: list[Tensor] = []
         self._scope: Any = None
         self._fetching = False  # True while a DataLoader fetches: its operations are no part of the model
         self.insides: list[Inside] = []  # calls of custom Functions' methods
         self._sights: list = []  # views of the next operation by the layers around
+        self._cut: set[int] = set()  # ids of detached tensors, which the log keeps alive
 
     # ------------------------------------------------------------------ context and layer
     def __enter__(self) -> Record:
@@ -109,6 +114,12 @@ class Record(EventLog, Layer, Observer):
         if self._scope is not None:
             self.stop()
 
+    @property
+    def nest(self) -> list[Record]:
+        """This recording and those around it, which hear of the same run of the engine, reads and methods."""
+        frame = None if self.in_method or self._scope is None else self._scope.frame.parent
+        return [self, *[layer for layer in recorders_of(frame) if isinstance(layer, Record)]]
+
     def can_stop(self) -> bool:
         """Return True if the program is in no other context than at the beginning."""
         if self._scope is None:
@@ -121,8 +132,8 @@ class Record(EventLog, Layer, Observer):
         self._outside = self._scope.old
         self._scope.__exit__()
         end(self)
-        for t, old in self._seeded:
-            t._tan = old
+        for t in self._seeded:
+            t._tan = others(t._tan, self.level)
         self._outer = self._scope = None
 
     def pause(self) -> None:
@@ -248,6 +259,16 @@ class Record(EventLog, Layer, Observer):
         below = frame.below()
         if self._backward and not frame.grad:
             return inplace_at(below, fn, x, others)
+        if not self._cut:
+            return self.write(frame, below, fn, x, others)
+        self.log.append([EventLog.writes, (x, *bases_of(x))])
+        try:
+            return self.write(frame, below, fn, x, others)
+        finally:
+            self.log.append([EventLog.writes, ()])
+
+    def write(self, frame: Frame, below: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
+        """Run and log an in-place operation on the frame below."""
         if below is OFF and self.level is None and self.clock is None and self.write_simply(fn, x, others):
             return x
         args = (x, *self.cloned_overlaps(frame, fn, x, others))
@@ -260,7 +281,7 @@ class Record(EventLog, Layer, Observer):
         elif not stops:
             below = self.with_tangents(below, frame.grad)
         befores = [self.ref(base) for base in bases]
-        tangents = tangents_at(below, (x, *bases))
+        tangents = self.tangents_at(below, (x, *bases))
         before = [None if t is None else self.ref(t, "tangent") for t in tangents]
         written = [t for t in (x, tangents[0]) if t is not None]
         for t in written:
@@ -273,7 +294,7 @@ class Record(EventLog, Layer, Observer):
         self.end(event, args, (x,), below)
         self.settle()
         self.note_tangents(event.group, event.inputs[:1], before[:1])
-        self.note_bases(event.group, x, list(zip(bases, befores, before[1:], tangents_at(below, bases))))
+        self.note_bases(event.group, x, list(zip(bases, befores, before[1:], self.tangents_at(below, bases))))
         return x
 
     def cloned_overlaps(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> tuple:
@@ -299,9 +320,13 @@ class Record(EventLog, Layer, Observer):
         """Return a context that logs the gradients in a run of the engine.
 
         The engine's own operations are logged only if they can be differentiated again."""
+        for rec in self.nest:
+            rec.prepare(run)
         if not arrays:
-            noted, outer = Running(self, run, grads, None), recorder_of(self._scope.frame.parent)
-            return noted if not isinstance(outer, Profiler) else both(noted, outer.timing(run))
+            noted: Any = Running(self, run, grads, None)
+            for outer in [layer for layer in recorders_of(self._scope.frame.parent) if isinstance(layer, Profiler)]:
+                noted = both(noted, outer.timing(run))
+            return noted
         quiet = Frame(self, False, None, False, OFF)  # the user's methods and hooks run under this recording, too
         quiet.on_op, quiet.eager_ok = ignore, True
         for g, seed in zip(grads, seeds):
@@ -309,19 +334,23 @@ class Record(EventLog, Layer, Observer):
                 self.note_same(g._a, seed)
         return Running(self, run, seeds, quiet)
 
+    def prepare(self, run: BackwardRun) -> None:
+        """Prepare for a run of the engine."""
+
     def found(self, gradients: dict) -> dict:
         """Return the requested gradients as Tensors; if one becomes another object, log that they are the same."""
         tensors = {k: to_tensor(g) for k, g in gradients.items()}
         for k, t in tensors.items():
-            if t is not gradients[k]:
-                self.log.append([EventLog.handed_out, gradients[k], t])
+            for rec in self.nest if t is not gradients[k] else ():
+                rec.log.append([EventLog.handed_out, gradients[k], t])
         return tensors
 
     def hand_over(self, tensors: tuple) -> None:
         """Log that the program receives tensors that no operation returns: from autograd.grad, from ctx.saved_tensors."""
         caller = sys._getframe(2)
         if called(caller)[2] is caller:  # the user's code, not the library's
-            self.log.append([EventLog.received, tensors, caller.f_code, caller.f_lasti])
+            for rec in self.nest:
+                rec.log.append([EventLog.received, tensors, caller.f_code, caller.f_lasti])
 
     def note_same(self, g: Any, other: Any) -> None:
         """Log that a gradient continues as another object."""
@@ -335,7 +364,7 @@ class Record(EventLog, Layer, Observer):
         event = Event(cls, above=around[-1] if around else None)
         layers = names_of((*frame.parent.layers(), *around[::-1])) if around or frame.on_op is None else NO_LAYERS
         self.log.append([EventLog.began, event, args, edges_of(args), frame.grad, call, offset, layers])
-        if self.level is not None and frame.dual is None:
+        if self.level is not None and (frame.dual is None or not frame.dual.programs):
             named = call[2].values() if type(call) is tuple else ()
             for t in (*[a[1] for a in named if is_seen(a)], *args):
                 if isinstance(t, Tensor):
@@ -344,22 +373,31 @@ class Record(EventLog, Layer, Observer):
 
     def end(self, event: Event, args: tuple, outs: tuple, below: Frame) -> None:
         """Log the results of an operation."""
-        tangents = tangents_at(below, (*args, *[o for o in outs if isinstance(o, Tensor)]))
+        tangents = self.tangents_at(below, (*args, *[o for o in outs if isinstance(o, Tensor)]))
         self.ran_jvp = self.ran_jvp or any([t is not None for t in tangents])
         self.log.append([EventLog.ended, event, outs, nodes_of(outs), tangents])
 
     def with_tangents(self, below: Frame, grad: bool) -> Frame:
         """Return the frame below with the recording's dual level open, unless the program has opened one."""
-        update = self.ran_backward and not grad
-        if self.level is None or below.dual is not None or below.layer is not EAGER or update:
+        update, inner, bottom = self.ran_backward and not grad, below.dual, below
+        while bottom.layer.records:
+            bottom = bottom.parent
+        if self.level is None or inner is not None and inner.programs or bottom.layer is not EAGER or update:
             return below
-        return below.but(dual=self.level)
+        return below.but(dual=self.level if inner is None else Both(self.level, inner))
+
+    def tangents_at(self, frame: Frame, args: Any) -> list:
+        """Return the tangent of each argument at the recording's level, or the program's, if it is open in a frame, or None."""
+        dual = frame.dual
+        level = dual if dual is None or dual.programs else self.level if self.level in dual.levels else None
+        return [None if level is None else tangent_of(a, level) for a in args]
 
     def stops(self, cls: Any, args: tuple) -> bool:
         """Return True if tangents stop here: at a Function without jvp, or at an operation on its results."""
         if self.level is None:
             return False
-        if any([isinstance(a, Tensor) and a._tan == (self.level, None) for a in args]):
+        kept = [carried(a._tan, self.level) for a in args if isinstance(a, Tensor) and a._layer is None]
+        if any([tan is not None and tan[1] is None for tan in kept]):
             return True
         if cls.primitive or cls.jvp is not Function.jvp or all([tangent_of(a, self.level) is None for a in args]):
             return False
@@ -370,18 +408,24 @@ class Record(EventLog, Layer, Observer):
         """Mark results that depend on the leaves but have no tangent, so that it does not count as 0."""
         for t in results:
             if isinstance(t, Tensor):
-                t._tan = (self.level, None)
+                carry(t, self.level, None)
 
     def meet(self, t: Tensor, name: str = "") -> None:
         """Give a leaf that a jvp pass meets for the first time its tangent: ones, unless the seeds say otherwise."""
-        new = self.level is not None and (t._tan is None or t._tan[0] is not self.level)
-        if type(history(t)) is Leaf and t._layer is None and t._np_dtype in FLOATS and new:
-            if self.seeds is None:
+        new = self.level is not None and t._layer is None and carried(t._tan, self.level) is None
+        if type(history(t)) is Leaf and t._np_dtype in FLOATS and new:
+            if self.seeds is None or self.seeds.tangent is None:
                 seed = np.ones_like(t._a, order="C")
             elif (seed := self.seeds.direction(t, t._a.shape, t._np_dtype, name)) is None:
                 return
-            self._seeded.append((t, t._tan))
-            t._tan = (self.level, wrap(seed))
+            self._seeded.append(t)
+            carry(t, self.level, wrap(seed))
+
+    def number_of_leaf(self, value: int) -> int | None:
+        """Return the number of a leaf, by the id of its value in the document, among those that the jvp pass has met."""
+        new = numbered(self)[1].new
+        tensors = [self.values[old].tensor for old in new if new[old] == value]
+        return next((i for i, t in enumerate(self._seeded) if any(t is one for one in tensors)), None)
 
     def node_made(self, node: Any) -> None:
         """Log a node of a Grad layer inside this recording, whose operation may just have run below."""
@@ -395,8 +439,38 @@ class Record(EventLog, Layer, Observer):
 
     def read(self, t: Tensor, how: str) -> None:
         """Log that the program reads a tensor's elements."""
-        if how in READING and not self._backward and not self._fetching and recorder_of(current()) is self:
+        if how in READING and not self._backward and not self._fetching and self.is_here():
             self.log.append([noted_read, t, edges_of((t,))[0], *reader(sys._getframe(1))])
+
+    def detached(self, how: str, t: Tensor, out: Tensor, edge: Any = None) -> None:
+        """Log that the program, or a module, takes a tensor out of its history; an operation's own such steps do not count."""
+        edge = edge or history(t)
+        known = edge is not None or has_history(t) or id(below(t, self.around)) in self._cut
+        if not known or self.in_method or self._backward or self._fetching or recorder_of(current()) is not self:
+            return
+        name, _, user = called(sys._getframe(1))
+        if user is not None and name in (None, "detach"):
+            t, out = below(t, self.around), below(out, self.around)
+            self._cut.add(id(out))
+            edge = edge if t is out else history(t)
+            self.log.append([noted_cut, how, t, edge, out, user.f_code, user.f_lasti])
+
+    def built(self, t: Tensor) -> None:
+        """Log that the program makes a tensor of an array."""
+        if not self.in_method and not self._fetching and history(t) is None and recorder_of(current()) is self:
+            self._cut.add(id(t))
+            self.log.append([noted_array, t, *reader(sys._getframe(1))])
+
+    def tracked(self, t: Tensor, before: Any) -> None:
+        """Log that a leaf stops requiring grad."""
+        if before is not None:
+            self.detached("requires_grad_", t, t, before)
+            if t._tan is not None and t._tan[0] is self.level:
+                t._tan = None
+
+    def is_here(self) -> bool:
+        """Return True if the running code is recorded here, possibly by a recording inside this one, too."""
+        return self in getattr(recorder_of(current()), "nest", ())
 
     def drawn(self, t: Tensor) -> None:
         """Log that random numbers were drawn."""
@@ -409,12 +483,15 @@ class Record(EventLog, Layer, Observer):
 
     def fetched(self, fetch: Callable) -> Any:
         """Fetch a batch; only operations through which gradients pass are logged."""
-        self._fetching = True
+        nest = self.nest
+        for rec in nest:
+            rec._fetching = True
         try:
             with use(current().but()):  # all operations come through `handles`
                 return fetch()
         finally:
-            self._fetching = False
+            for rec in nest:
+                rec._fetching = False
 
     def communicated(self, call: Any, ended: bool) -> None:
         """Log that a communicating call is about to write its results, or has ended."""
@@ -457,10 +534,15 @@ class Record(EventLog, Layer, Observer):
         self.log.append([EventLog.module_left, module])
 
     def watching(self, cls: Any, name: str, method: Any) -> Any:
-        """Return a custom Function's method, wrapped in a separate recording if `inside` is set."""
-        if not self.inside:
+        """Return a custom Function's method, wrapped in a separate recording if `inside` is set.
+
+        A jvp for another recording's tangents does not count.
+        """
+        level = pushing.get() if name == "jvp" else None
+        if not self.inside or level is not None and not level.programs and level is not self.level:
             return method
-        return lambda *args: watched(self, Record(name=f"{cls.__name__}.{name}", inside=True), name, method, args)
+        rec = lambda: Record(name=f"{cls.__name__}.{name}", inside=True)
+        return wraps(method)(lambda *args: watched(self, rec(), name, method, args))
 
     # ------------------------------------------------------------------ the result
     def name_arguments(self, names: Iterable[str], args: Iterable) -> None:
@@ -499,13 +581,17 @@ class Record(EventLog, Layer, Observer):
     _repr_mimebundle_ = mimebundle
 
 
+def recorders_of(frame: Frame | None) -> Iterator[Layer]:
+    """Yield the recordings and profilers in a frame, the innermost first."""
+    while (layer := recorder_of(frame)) is not None:
+        yield layer
+        while frame.layer is not layer:
+            frame = frame.parent
+        frame = frame.parent
+
+
 @contextmanager
 def both(one: Any, other: Any) -> Iterator[None]:
     """Enter two contexts: a recording logs a backward, and a profiler around it times it."""
     with one, other:
         yield
-
-
-def tangents_at(frame: Frame, args: Any) -> list:
-    """Return the forward-mode tangent of each argument in a frame, or None."""
-    return [None if frame.dual is None else tangent_of(a, frame.dual) for a in args]

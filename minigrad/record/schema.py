@@ -21,6 +21,9 @@ SCHEMA = "minigrad.record/1"
 LEAVES = ("input", "parameter", "constant")
 WHOLE = 16  # up to this many elements, a value's summary holds all of them
 BINS = 16
+# the calls that take a tensor out of its history
+CALLS = {name: f"{{}}.{name}()" for name in ("detach", "detach_")} | {"data": "{}.data"}
+CALLS |= {"requires_grad_": "{}.requires_grad_(False)"}
 SMALL = 1e-150  # its square is still a normal number
 
 
@@ -145,6 +148,7 @@ class Op:
     again: bool = False  # backward: a checkpoint repeats the operation `of`
     run: int = 0  # backward: the number of its backward pass
     transfers: list = dataclasses.field(default_factory=list)
+    cut: str = ""  # why no gradient passes through it
 
     def to_dict(self, where: dict) -> dict:
         """Return the operation as a JSON object, with its line."""
@@ -194,6 +198,7 @@ class Read:
     value: int
     how: str  # the function that reads: bool, item, numpy, nonzero
     where: Where
+    cut: bool = False  # True if no gradient passes there
 
 
 @dataclasses.dataclass

@@ -1,13 +1,16 @@
 """The seeds of the derivative passes: the tangents of leaves and the gradients of results; both are ones unless given.
 
-They are named as the program names its tensors, and serve the recordings of both libraries: they are NumPy arrays.
+They are named as the program or a picture names its tensors, and serve the recordings of both libraries: they are NumPy
+arrays.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -15,49 +18,56 @@ import numpy as np
 from ..core.tensor import Tensor
 from ..errors import error
 from ..places import is_library_frame, local_variables
-from .values import bottom
+from .labels import as_expression
+from .values import NOTHING, bottom
 
 RANDOM, FIRST = "random", "first"
 SEED = 0  # of random directions: the same picture in each run
+DEEPEST, LONGEST = 3, 1000  # levels and entries of containers in which a tensor's name is searched
 
 
 class Seeds:
     """The seeds of one recording.
 
     Args:
-        tangent: values by the names of leaves, each possibly "random"; the other leaves do not move.  "random" alone is for all
-            leaves, "first" is 1 at the first element of the first leaf and 0 elsewhere.  None: ones at all leaves.
+        tangent: values by the names of leaves, or by their numbers in the order of use, each possibly "random"; the other
+            leaves do not move.  "random" alone is for all leaves, "first" is 1 at the first element of the first leaf and 0
+            elsewhere.  None: ones at all leaves.
         grad: the gradient of the only result, or gradients by the names of results, each possibly "random".  "first" is 1 at
             the first element of the first result and 0 elsewhere.  None: ones.
+        known: names of tensors by id, which a picture takes from the function that it draws.
 
     >>> seeds = Seeds(tangent={"x": [1, 0]})
     >>> seeds.direction(None, (2,), np.dtype("float32"), "x"), seeds.direction(None, (), np.dtype("float32"), "w")
     (array([1., 0.], dtype=float32), None)
     """
 
-    def __init__(self, tangent: Mapping | str | None = None, grad: Any = None):
+    def __init__(self, tangent: Mapping | str | None = None, grad: Any = None, known: Mapping[int, str] = NOTHING):
         if isinstance(tangent, str) and tangent not in (RANDOM, FIRST):
             fix = f'pass a dictionary such as {{"x": [1.0, 0.0]}}, "{RANDOM}" or "{FIRST}"'
             raise error(ValueError, "record", f"the tangent {tangent!r} is no direction", fix)
-        self.tangent, self.grad = tangent, grad
+        self.tangent, self.grad, self.known = tangent, grad, known
         self.leaves: dict[int, tuple] = {}  # by id: each leaf so far, its name and its shape
         self.problems: list[tuple[str, str]] = []
-        self.used: set[str] = set()
+        self.used: set[Any] = set()
 
     def direction(self, t: Any, shape: tuple, dtype: np.dtype, name: str = "") -> np.ndarray | None:
         """Return the tangent of a leaf that a recording meets; None if it does not move, or has no name yet."""
+        self.leaves.setdefault(id(t), (t, "", tuple(shape)))
         if self.tangent is None:
             return np.ones(shape, dtype)
-        names = [name] if name else list(names_of(t)) or [""]
-        self.leaves[id(t)] = t, names[-1], tuple(shape)
+        number = list(self.leaves).index(id(t))
         if self.tangent == FIRST:
-            return unit(shape, dtype) if next(iter(self.leaves)) == id(t) and np.prod(shape) else None
+            return unit(shape, dtype) if number == 0 and np.prod(shape) else None
+        names = [*filter(None, (name, self.known.get(id(t)))), *names_of(t)]
+        title = (names[0] if name or id(t) in self.known else names[-1]) if names else ""
+        self.leaves[id(t)] = t, as_expression(title) or title, tuple(shape)
         if isinstance(self.tangent, str):
-            return self.fitting("tangent", names[-1], self.tangent, shape, dtype)
-        for one in names:
-            if one in self.tangent:
-                self.used.add(one)
-                return self.fitting("tangent", one, self.tangent[one], shape, dtype)
+            return self.fitting("tangent", title, self.tangent, shape, dtype)
+        for key, given in self.tangent.items():
+            if is_among(key, names) if isinstance(key, str) else key == number:
+                self.used.add(key)
+                return self.fitting("tangent", title, given, shape, dtype)
         return None
 
     def gradients(self, shapes: Sequence[tuple], dtypes: Sequence, names: Sequence[Sequence[str]]) -> list[np.ndarray]:
@@ -74,11 +84,11 @@ class Seeds:
             raise error(ValueError, "record", f"grad is one gradient, and there are {len(shapes)} results", fix)
         if not isinstance(given, Mapping):
             given = {} if given is None else {one_of(names[0]): given}
-        if unknown := [one for one in given if not any(one in some for some in names)]:
+        if unknown := [one for one in given if not any(is_among(one, some) for some in names)]:
             self.unknown("grad", unknown[0], "a result", [(one_of(some), shape) for some, shape in zip(names, shapes)])
         found = []
         for shape, dtype, some in zip(shapes, dtypes, names):
-            name = next((one for one in some if one in given), None)
+            name = next((one for one in given if is_among(one, some)), None)
             seed = np.ones(shape, dtype) if name is None else self.fitting("grad", name, given[name], shape, dtype)
             found.append(np.ones(shape, dtype) if seed is None else seed)
         self.check()
@@ -152,15 +162,49 @@ def example(shape: tuple) -> str:
 
 def names_of(t: Any) -> Iterator[str]:
     """Yield the names that the running functions of the user have for a tensor, from the innermost to the module's."""
-    frame = sys._getframe(1)
+    frame, modules = sys._getframe(1), dict[int, dict]()
     while frame is not None:
         if not is_library_frame(frame):
-            for name, value in local_variables(frame).items():
-                if value is t:
-                    yield name
-                elif hasattr(value, "named_parameters") and not isinstance(value, type):
-                    yield from (f"{name}.{path}" for path, one in value.named_parameters() if one is t)
+            modules[id(frame.f_globals)] = frame.f_globals
+            for name, value in local_variables(frame).items() if frame.f_locals is not frame.f_globals else ():
+                yield from paths(t, name, value)
         frame = frame.f_back
+    for name, value in [pair for one in modules.values() for pair in list(one.items())]:
+        yield from paths(t, name, value)
+
+
+def paths(t: Any, name: str, value: Any, depth: int = 0) -> Iterator[str]:
+    """Yield the names of a tensor in a variable: itself, a parameter of a module, an entry, or an attribute of an object.
+
+    A parameter inside of a module's modules has its path alone as another name: `fc.weight` beside `net.fc.weight`.
+
+    >>> x = Tensor()
+    >>> [*paths(x, "x", x), *paths(x, "batch", {"left": x}), *paths(x, "ws", [None, [x]])]
+    ['x', 'batch["left"]', 'ws[1][0]']
+    """
+    if value is t:
+        yield name
+    elif isinstance(value, type | ModuleType) or depth > DEEPEST:
+        return
+    elif hasattr(type(value), "named_parameters"):
+        for path in [path for path, one in value.named_parameters() if one is t]:
+            yield from (path, f"{name}.{path}") if "." in path else (f"{name}.{path}",)
+    elif isinstance(value, dict | list | tuple) and len(value) <= LONGEST:
+        for key, part in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from paths(t, f'{name}["{key}"]' if isinstance(key, str) else f"{name}[{key}]", part, depth + 1)
+    elif not depth and not isinstance(value, Tensor):
+        for key, part in getattr(value, "__dict__", {}).items():
+            yield from paths(t, f"{name}.{key}", part, DEEPEST)
+
+
+def is_among(given: str, names: Iterable[str]) -> bool:
+    """Return True if a user's name for a value is one of its names, as the program or as a picture writes them.
+
+    >>> is_among("net[0].weight", ["net.0.weight"]), is_among("batch.left", ['batch["left"]']), is_among("exp_", ["exp"])
+    (True, True, True)
+    """
+    words = lambda name: re.findall(r"\w+", name)
+    return any(words(given) in (words(name), words(as_expression(name))) for name in names)
 
 
 def parsed(text: str) -> tuple[str, Any]:

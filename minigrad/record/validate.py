@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Container
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 from typing import Any, NamedTuple, NoReturn
 
 from .contents import fault
@@ -360,8 +362,9 @@ def by_id(entries: list, path: str) -> dict[int, dict]:
 
 
 def check_makers(ops: list) -> None:
-    """Check that each value has a single maker, which does not read it."""
+    """Check that each value has a single maker, which does not depend on it."""
     makes: dict[int, int] = {}
+    reads: dict[int, list[int]] = {}
     for i, x in enumerate(ops):
         if x["phase"] in ("forward", "update"):
             for k, made in enumerate(x["outputs"]):
@@ -370,6 +373,12 @@ def check_makers(ops: list) -> None:
             for k, read in enumerate(x["inputs"]):
                 if not isinstance(read, dict) and makes.get(read) == i:
                     refuse(f"{read} is an output of the same operation", f".ops[{i}].inputs[{k}]")
+            reads[i] = [read for read in x["inputs"] if not isinstance(read, dict)]
+    try:
+        TopologicalSorter({i: [makes[v] for v in read if v in makes] for i, read in reads.items()}).prepare()
+    except CycleError as cycle:
+        needed, i = next(pair for pair in pairwise(cycle.args[1]) if pair[0] > pair[1])
+        refuse(f"an input is a result of ops[{needed}], which depends on this operation", f".ops[{i}].inputs")
 
 
 def check_chains(ops: list) -> None:
@@ -448,7 +457,7 @@ TIMES = fields(
 LANE = fields({"ranks": each(count, lengths=range(1, LARGEST))}, "ranks")
 FOLDED = fields(
     {"kind": text, "ops": each(count, lengths=range(1, LARGEST)), "lines": each(count, lengths=(0, 2)), "names": counts}
-    | {"parameters": count, "elements": count},
+    | {"parameters": count, "elements": count, "each": each(text), "cuts": each(text)},
     *("kind", "ops", "lines", "names", "parameters", "elements"),
 )
 BACKWARD = fields(
@@ -460,7 +469,7 @@ ACCUMULATION = fields(
     {"value": value, "run": count, "gives": value, "before": optional(value), "after": value},
     *("value", "run", "gives", "after"),
 )
-READ = fields({"value": value, "how": text, "where": WHERE}, "value", "how", "where")
+READ = fields({"value": value, "how": text, "where": WHERE, "cut": flag}, "value", "how", "where")
 OP = fields(
     {
         "phase": one_of(PHASES),
@@ -481,7 +490,14 @@ OP = fields(
         "function": optional(text),
     }
     | {"saved": each(SAVED), "edges": each(EDGE), "tangents": pairs(value), "views": each(VIEW), "inside": each(METHOD)}
-    | {"module": each(text), "folded": FOLDED, "note": text, "transfers": each(TRANSFER), "lanes": each(lane)},
+    | {
+        "module": each(text),
+        "folded": FOLDED,
+        "note": text,
+        "transfers": each(TRANSFER),
+        "lanes": each(lane),
+        "cut": text,
+    },
     *("phase", "name", "inputs", "outputs"),
 )
 DOCUMENT = fields(

@@ -108,12 +108,13 @@ class OpEntry:
     """One operation of the record: the events that ran for it, and the gradients that flowed through it."""
 
     __slots__ = ("again", "arguments", "edges", "events", "function", "inplace", "kept", "layers", "modules", "name", "nodes",
-                 "of", "phase", "run", "sights", "tangents", "transfers", "upstreams", "where", "given")  # fmt: skip
+                 "of", "phase", "run", "sights", "tangents", "tracks", "transfers", "upstreams", "where", "given")  # fmt: skip
 
     def __init__(self, phase: str, name: str, where: Where, layers: Any, of: OpEntry | None = None):
         self.phase, self.name, self.where, self.layers, self.of = phase, name, where, layers, of
         self.function: str | None = None
         self.modules: list[str] = NO_MODULES  # the modules around it, outermost first
+        self.tracks = True  # False under no_grad
         self.inplace = self.again = False  # again: repeated for a checkpoint; `of` is the original
         self.events: tuple[Event, ...] = ()
         self.sights: tuple[Event, ...] = ()  # the same as transforms saw it

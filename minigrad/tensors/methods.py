@@ -15,7 +15,7 @@ from ..arrays import dtypes
 from ..arrays.devices import Size, layout, strided
 from ..arrays.memory import address, begin, is_pinned, storage
 from ..arrays.meta import is_meta
-from ..core.frames import current
+from ..core.frames import detached
 from ..core.graph import Leaf, Node
 from ..core.inplace import layout_of_example
 from ..core.saved import INFERENCE, Version, plain_tensor, version
@@ -166,8 +166,7 @@ class Methods(Conversions, TensorMethods, Operations):
         """Untracked tensor on the same memory.  Its writes do not count as writes to this tensor."""
         t = wrap(self._a)
         t._ver = events.lent(self, ".data")
-        for o in current().observers:
-            o.detached("data", self, t)
+        detached("data", self, t)
         return t
 
     @data.setter
@@ -210,7 +209,9 @@ class BoxMethods:
 
     @property
     def data(self) -> Tensor:
-        return self._layer.detach(self)
+        t = self._layer.detach(self)
+        events.detached("data", self, t)
+        return t
 
     @data.setter
     def data(self, other: Tensor) -> None:

@@ -239,6 +239,7 @@ WRONG = {
     "ops[1].of: 1 leads back to itself": set_at("ops", 1, "of", to=1),
     "ops[1].outputs[0]: 3 is already an output of ops[0]": set_at("ops", 1, "outputs", 0, to=3),
     "ops[1].inputs[0]: 4 is an output of the same operation": set_at("ops", 1, "inputs", 0, to=4),
+    "ops[0].inputs: an input is a result of ops[1], which depends on": set_at("ops", 0, "inputs", 0, to=4),
     "ops[2].phase: 'sideways' is not one of forward, backward, jvp, update": set_at("ops", 2, "phase", to="sideways"),
     "values[21].id: 2 is the id of another entry": again,
     "values[0].shape[0]: 'a' is not a whole number": set_at("values", 0, "shape", to=["a"]),

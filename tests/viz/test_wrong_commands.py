@@ -96,7 +96,7 @@ WRONG = {
     "explain net.py:f --args '1, 2, 3'": TAKES + "too many positional arguments",
     "diff net.py:f net.py:f --args 1": TAKES,
     "source net.py:f --args 1": TAKES,
-    "render net.py:nothing": "nothing in net.py takes (), not the given arguments",
+    "render net.py:nothing --args 1": "nothing in net.py takes (), not the given arguments",
     "source net.py:layer --args '1, 2'": "layer in net.py takes (input)",
     "render net.py:f --args '1 +'": "--args '1 +' cannot be evaluated: SyntaxError",
     "render net.py:f --args 'a=3'": "--args 'a=3' cannot be evaluated: SyntaxError",

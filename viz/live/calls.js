@@ -15,6 +15,7 @@ const ATTRIBUTES = {
   shape: (t) => t.shape,
   ndim: (t) => t.ndim,
   dtype: (t) => t.dtype,
+  data: (t) => t,
 }; // prettier-ignore
 const RESULTS = { values: 0, indices: 1 };
 

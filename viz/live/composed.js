@@ -11,6 +11,8 @@ define({
     return tensors.length === 1 && isTensor(tensors[0]) ? made[0] : made;
   },
   given: (list) => list.filter((t) => t !== null),
+  detach: (t) => t,
+  requires_grad: (t) => t,
   is_list: Array.isArray,
   is_tensor: isTensor,
   int: (x) => Math.floor(+x),

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.record.labels import tangent
+from minigrad.record.schema import CALLS
 
 from ..trimmed_record import mentioned
 from .corners import everywhere
@@ -40,7 +41,7 @@ class Plan:
         self.within: dict[int, list[Scope]] = {}  # by the operation of a Function: its forward and setup_context
         self.inside: dict[str, dict[int, int]] = {}  # by operation and call of a method, the ids of the values there
         self.totals: dict[str, int] = {}
-        self.reads: list[dict] = [read_at(read) for read in record.get("reads", ())]
+        self.reads: list[dict] = [read_at(read) for read in record.get("reads", ()) if read["how"] not in CALLS]
         self.seeds = {str(o): g for o in record["outputs"] if (g := record["gradients"].get(str(o))) is not None}
         self.top = Scope(
             {v["id"]: v for v in record["values"]},
@@ -130,12 +131,11 @@ class Plan:
     def pushes(self, op: dict) -> None:
         """Add the tangents of an operation's results."""
         moving = self.tangent_words
-        own = {int(v): t for v, t in op["tangents"].items()}  # a detached tensor is the same value with another tangent
-        names = {word: own.get(v, self.tangents[v]) for word, v in moving.items()} | self.top.names
+        names = {word: self.tangents[v] for word, v in moving.items()} | self.top.names
         written = self.tangents.get(op["inputs"][0]) if op["inplace"] and isinstance(op["inputs"][0], int) else None
         rules = {push["output"]: push for push in op["pushes"]}
         for output in op["outputs"]:
-            t = own.get(output, self.tangents.get(output))
+            t = self.tangents.get(output)
             if t is None or t in self.made or t == written:
                 continue
             push = rules.get(output)

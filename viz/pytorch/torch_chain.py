@@ -14,6 +14,7 @@ import numpy as np
 from torch.utils._pytree import tree_map
 
 import minigrad
+from minigrad.core.frames import ON, use
 from minigrad.core.tensor import wrap
 from minigrad.errors import suppressed_warnings
 from minigrad.record.recorder import Record
@@ -31,7 +32,7 @@ class Chain:
         self.backward, self.tensors, self.runs = backward, {}, backward.shown(outputs)
         self.calls = operations_behind(calls, outputs)
         self.rec = Record()
-        with suppressed_warnings(), minigrad.random.fork_rng(), minigrad.enable_grad(), self.rec:
+        with suppressed_warnings(), minigrad.random.fork_rng(), use(ON), self.rec:
             for call in self.calls:
                 self.run(call)
             self.pull(outputs)
@@ -57,7 +58,9 @@ class Chain:
         )
         outs: list = []
         try:
-            outs = list(tensors_in(function_of(call.word.rstrip("_") if call.inplace else call.word)(*args, **kwargs)))
+            with minigrad.set_grad_enabled(call.tracks):
+                called = function_of(call.word.rstrip("_") if call.inplace else call.word)
+                outs = list(tensors_in(called(*args, **kwargs)))
             known = call.cls is None and not any(call.dims.values()) and bool(outs)
             read = max([largest(array(one, call)) for one in call.inputs if isinstance(one, Noted)], default=0.0)
             alike = known and all(near(t.detach().numpy(), array(o, call), read) for t, o in zip(outs, call.outputs))
@@ -110,6 +113,7 @@ class Chain:
         pairs = [(t, seed) for t, seed in zip(roots, seeds) if t.requires_grad]
         if pairs and leaves:
             ends, starts = zip(*pairs)
+            self.rec.added_backward = True
             minigrad.autograd.grad(ends, leaves, starts, allow_unused=True)
 
 

@@ -54,10 +54,10 @@ def draws(word: str) -> bool:
 
 def reads_of(noted: Sequence[tuple], calls: dict[Call, int], numbers: dict[Noted, int]) -> list[schema.Read]:
     """Return the reads by Python, which are `noted`, and those that decide on the shapes of results, in their order."""
-    found = [*noted, *((i, value, call.name, call.where) for call, i in calls.items() for value in sizing(call))]
+    found = [*noted, *((i, value, call.name, call.where, False) for call, i in calls.items() for value in sizing(call))]
     found = [one for one in sorted(found, key=lambda read: read[0]) if one[1] in numbers]
-    by_place = {(numbers[value], how, where.file, where.line): where for _, value, how, where in found}
-    return [schema.Read(value, how, where) for (value, how, *_), where in by_place.items()]
+    by_place = {(numbers[value], how, where.file, where.line): (where, cut) for _, value, how, where, cut in found}
+    return [schema.Read(value, how, *rest) for (value, how, *_), rest in by_place.items()]
 
 
 def sizing(call: Call) -> Iterator[Noted]:

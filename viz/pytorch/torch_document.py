@@ -91,6 +91,8 @@ class Call:
         self.internal: dict[Any, Noted] = {}  # saved tensors that are neither arguments nor results
         self.tangents: dict[Noted, Noted] = {}
         self.insides: list[Inside] = []  # calls of the methods of a custom Function
+        self.cut = ""  # why no gradient passes
+        self.tracks = torch.is_grad_enabled()
 
     def edges(self) -> list[tuple]:
         """Return (run, input, partial, upstream, gives) for each use of an input.
@@ -215,7 +217,7 @@ class Builder:
         """Build the entry of an operation, or of its backward."""
         ins, outs = self.ends(call)
         op = self.op(call, call.phase, self.ids[call], ins, outs)
-        op.of, op.inplace = None if call.of is None else self.ids[call.of], call.inplace
+        op.of, op.inplace, op.cut = None if call.of is None else self.ids[call.of], call.inplace, call.cut
         op.run = 0 if call.of is None else next(iter(call.upstream))
         if call.of is not None:
             op.formula = "; ".join(dict.fromkeys(partial for _, _, partial, _, _ in self.through(call)))

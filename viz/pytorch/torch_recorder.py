@@ -20,10 +20,13 @@ from torch._functorch.autograd_function import custom_function_call
 from torch.utils._pytree import tree_map
 
 from minigrad.record.callers import module_names
+from minigrad.record.reads import NUMBERS
+from minigrad.record.schema import CALLS
 from minigrad.record.seeds import Seeds, refuse_gradient
 
 from .torch_calls import Calls
 from .torch_contents import READING, WORDS
+from .torch_cuts import Cuts, has_history, reason
 from .torch_document import Call, Noted, batches, bottom, has_memory, is_leaf
 from .torch_graph import Backward, edges_of, run_now, same
 from .torch_inside import BACK, Inside, look_into
@@ -63,7 +66,7 @@ class Recorder:
         self.seeds = seeds
         self.within = run_now()  # the run of backward that it began in, for the backward method of a Function
         self.calls: list[Call] = []
-        self.backward, self.tangents = Backward(self), Tangents(self, jvp)
+        self.backward, self.tangents, self.cuts = Backward(self), Tangents(self, jvp), Cuts(self)
         self.reads: list[tuple] = []  # of elements by Python (torch_contents.py)
         self.notes: list[str] = []  # gaps in the recording, with the reasons
         self.tensors: dict[Noted, torch.Tensor] = {}  # of leaves, and of values that no recorded operation made
@@ -119,7 +122,10 @@ class Recorder:
             attribute = func.__self__.__name__
             if name == "__get__" and attribute in PROPERTIES:
                 return self.call(func, attribute, args, kwargs)
-            name = attribute if name == "__get__" and attribute in ("data", "grad") else ""
+            frozen = name == "__set__" and attribute == "requires_grad" and not args[1]
+            name = (
+                "requires_grad_" if frozen else attribute if name == "__get__" and attribute in ("data", "grad") else ""
+            )
             if not name:
                 return func(*args, **kwargs)
         if func is custom_function_call:
@@ -131,6 +137,8 @@ class Recorder:
                 return opened(func)(*args, **kwargs)
         if name not in (*SAME, "grad"):
             return self.call(func, name, args, kwargs)
+        with self.aside():
+            before = [(t, has_history(t), self.ref(t)) for t in tensors_in(args)[:1] if name != "grad"]
         out = func(*args, **kwargs)
         with self.aside():
             if isinstance(out, tuple) and name == "grad":
@@ -138,14 +146,16 @@ class Recorder:
                 self.backward.returned([inputs] if isinstance(inputs, torch.Tensor) else inputs, out)
             elif isinstance(out, torch.Tensor) and name == "grad":
                 self.backward.stored(args[0], out)
-            elif name != "grad" and (given := tensors_in(args)):
-                for t in tensors_in(out)[:1]:
-                    self.assign(t, self.ref(given[0]))
+            for (source, tracked, value), t in zip(before, tensors_in(out) or args[:1]):
+                cuts = name in CALLS and self.cuts.note(name, source, t, tracked, value, where(sys._getframe(1)))
+                if not cuts:
+                    self.assign(t, value)
         return out
 
     def call(self, run: Callable, name: str, args: tuple, kwargs: dict, cls: Any = None) -> Any:
         """Make a call, and record it if it is an operation: if it makes new tensors from tensors, or writes to some."""
         with self.aside():
+            self.cuts.begin(run, name, args, kwargs)
             given = {id(t): (t, self.ref(t)) for t in tensors_in((args, kwargs))}
             # a write to a view also writes to its base
             bases = [t._base for t, _ in given.values() if t._is_view() and not is_leaf(t)]
@@ -167,6 +177,9 @@ class Recorder:
             new = name in MADE or name.endswith("_like") or name.startswith("new_")
             if not given or not written and (new or not fresh):
                 self.note_read(name.strip("_"), args, given)
+                for t in fresh.values() if name == "from_numpy" else ():
+                    if (value := self.known(t)) is not None and self._owners[value].requires_grad:
+                        self.cuts.note("detach", self._owners[value], t, True, value, where(sys._getframe(1)))
                 return out  # a query, or a tensor made from no tensor
             made = self.begin(run, name, cls, args, {key: one for key, one in kwargs.items() if key != "out"}, given)
             made.boundary = boundary
@@ -178,7 +191,10 @@ class Recorder:
             sides = [[t for t, _ in written.values()], list(fresh.values())]
             results = [(t, self.result(t, made)) for side in sides[:: 1 if made.inplace else -1] for t in side]
             self._views |= {key: made for key, t in fresh.items() if t._is_view()}
+            self.cuts.writing.clear()
             made.outputs = [value for _, value in results]
+            if self.crossings is None:  # no gradient passes through a method of a Function by itself
+                made.cut = reason(made, [t for t, _ in given.values()], list(fresh.values()))
             made.dims |= {value: batches(t) for t, value in results}
             self.backward.attach(made, results)
             for inside in insides:
@@ -192,8 +208,9 @@ class Recorder:
     def note_read(self, name: str, args: tuple, given: dict[int, tuple]) -> None:
         """Note that Python reads the elements of a tensor."""
         if name in READING and args and id(args[0]) in given:
-            value = given[id(args[0])][1]
-            self.reads.append((len(self.calls), value, WORDS.get(name, name), where(sys._getframe(2))))
+            t, value = given[id(args[0])]
+            cut = WORDS.get(name, name) in NUMBERS and (t.requires_grad or id(bottom(t)) in self.cuts.cuts)
+            self.reads.append((len(self.calls), value, WORDS.get(name, name), where(sys._getframe(2)), cut))
 
     def push(self, call: Call, push: Callable, values: dict[int, Noted]) -> None:
         """Push an operation's tangents, and note the call of a custom Function's jvp; `values` are those of its tensors."""
@@ -250,6 +267,8 @@ class Recorder:
     def ref(self, t: torch.Tensor) -> Noted:
         """Return the current value of a tensor."""
         t = bottom(t)
+        if (cut := self.cuts.of(t)) is not None:
+            return self.cuts.behind(cut)
         _, at, value = self._known.get(id(t), (None, None, None))
         here = value if at == self.state(t) else self._places.get(self.place(t) or ())
         if here is not None and (not is_leaf(t) or self.is_of(here, t)):
@@ -272,7 +291,7 @@ class Recorder:
         t = bottom(t)
         self._known[id(t)] = (t, self.state(t), value)
         self._owners.setdefault(value, t)
-        if (at := self.place(t)) is not None:
+        if (at := self.place(t)) is not None and not self.cuts.is_apart(t):
             self._places[at] = value
             self._extents[self.extent(t)] = value
         return value
@@ -313,7 +332,11 @@ class Recorder:
     def kept(self, t: torch.Tensor, call: Call) -> Noted | None:
         """Return the value of a tensor that a node saves, also in another shape; None for a number in the program's text."""
         at = self.place(t)
-        known = self._places.get(at or ()) or self._extents.get(self.extent(t) if at else ())
+        apart = [one for one in call.inputs if isinstance(one, Noted) and one in self.cuts.tensors]
+        own = [
+            one for one in apart if at and self.place(self.cuts.tensors[one]) == at
+        ]  # its source is at the same place
+        known = own[0] if own else self._places.get(at or ()) or self._extents.get(self.extent(t) if at else ())
         if known is None and (low := bottom(t)).dim() == 0 and {"const": low.item()} in call.inputs:
             return None
         if known is None and at not in call.internal:
@@ -375,10 +398,10 @@ class Recorder:
             )
         return values
 
-    def run_backward(self, outs: list[torch.Tensor], keep: bool, name: str = "") -> None:
+    def run_backward(self, outs: list[torch.Tensor], keep: bool, names: Callable[[], list[list[str]]]) -> None:
         """Run backward from all results that require grad, seeded with ones, unless the program ran it itself.
 
-        `name` is that of the only result.  `keep` the saved tensors if the program may go on with its graph.
+        `names` returns those of each result.  `keep` the saved tensors if the program may go on with its graph.
         """
         roots = [o for o in outs if o.requires_grad]
         leaves = [*{id(t): t for t in self.tensors.values() if t.requires_grad}.values()]
@@ -387,7 +410,7 @@ class Recorder:
         if any(self.backward.gradient(self.ref(o)) is not None for o in outs):
             return refuse_gradient(self.seeds)
         try:
-            seeds = self.gradients(roots, name)
+            seeds = self.gradients(roots, outs, names)
             self.adding = True
             found = torch.autograd.grad(roots, leaves, seeds, retain_graph=keep, allow_unused=True)
         except RuntimeError as e:
@@ -400,13 +423,13 @@ class Recorder:
         self.added_backward = True
         self.backward.returned(leaves, found)
 
-    def gradients(self, roots: list[torch.Tensor], name: str) -> list[torch.Tensor]:
-        """Return the gradients with which backward begins at the results."""
+    def gradients(self, roots: list[torch.Tensor], outs: list[torch.Tensor], names: Callable) -> list[torch.Tensor]:
+        """Return the gradients with which backward begins at those results that require grad."""
         if self.seeds is None or self.seeds.grad is None:
             return [torch.ones_like(o) for o in roots]
-        names = [[*filter(None, (self.ref(o).name, name if len(roots) == 1 else ""))] for o in roots]
         dtypes = [o.detach().cpu().numpy().dtype for o in roots]
-        arrays = self.seeds.gradients([tuple(o.shape) for o in roots], dtypes, names)
+        found = [some for o, some in zip(outs, names()) if o.requires_grad]
+        arrays = self.seeds.gradients([tuple(o.shape) for o in roots], dtypes, found)
         return [o.new_tensor(a) for o, a in zip(roots, arrays)]
 
 

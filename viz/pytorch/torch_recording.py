@@ -22,6 +22,7 @@ from minigrad.tensors.nested import named_in
 
 from .torch_calls import watching
 from .torch_contents import reads_of
+from .torch_cuts import is_noted
 from .torch_document import Builder, TorchRecord
 from .torch_inside import look_into
 from .torch_recorder import Recorder
@@ -69,8 +70,11 @@ class TorchRecording:
                 if self.seeds is not None:
                     self.seeds.check()
                 if "backward" in self.passes:
-                    for some in [[out] for out in outs] if apart else [outs]:
-                        self.recorder.run_backward(some, keep, self.name)
+                    names = self.names_of_results
+                    for k in range(len(outs)) if apart else ():
+                        self.recorder.run_backward([outs[k]], keep, lambda k=k: [names()[k]])
+                    if not apart:
+                        self.recorder.run_backward(outs, keep, names)
         finally:
             self.recorder.backward.close()
 
@@ -104,14 +108,30 @@ class TorchRecording:
     def document(self, part: Callable[[dict], dict] = lambda record: record) -> TorchRecord:
         """Build the record; calls and formulas, which take most of the time, are computed only for a part of it."""
         recorder = self.recorder
-        builder = Builder(recorder.calls, self.outputs, recorder.backward)
+        builder = Builder([*filter(is_noted, recorder.calls)], self.outputs, recorder.backward)
         program: dict[str, Any] = {"file": self.file, "name": self.name}
         if classes := module_classes(recorder.module_paths, (call.modules for call in recorder.calls)):
             program["classes"] = classes
         document = TorchRecord(**vars(builder.document(program)), notes=self.notes)
-        document.reads = reads_of(recorder.reads, builder.ids, builder.numbers)
+        places = {call: i for i, call in enumerate(recorder.calls)}
+        document.reads = reads_of(recorder.reads, places, builder.numbers)
         builder.write_words(document, part)
+        self._numbers = builder.numbers
         return document
+
+    def names_of_results(self) -> list[list[str]]:
+        """Return the names of each result: those of its value, and that of the program if there is no other result."""
+        document = self.document()
+        alone = self.name if len(document.outputs) == 1 else ""
+        found = [document.values[i] for i in document.outputs]
+        return [[*filter(None, (v.name, alone, v.shown))] for v in found]
+
+    def number_of_leaf(self, value: int) -> int | None:
+        """Return the number of a leaf, by the id of its value in the document, among those that the jvp pass has met."""
+        tensors = [t for noted, t in self.recorder.held() if self._numbers.get(noted) == value]
+        return next(
+            (i for i, one in enumerate(self.recorder.tangents.met.values()) if any(one is t for t in tensors)), None
+        )
 
     def as_minigrad(self) -> Record:
         """Return the operations behind the results as a minigrad recording, which `minigrad.explain` accepts."""
@@ -129,14 +149,15 @@ def recording_of(
     fn: Callable, args: tuple, passes: Sequence[str], name: str | None = None, tangent: Any = None, grad: Any = None
 ) -> TorchRecording:
     """Run a function or a module under a recording."""
-    seeds = None if tangent is None and grad is None else Seeds(tangent, grad)
     fn = getattr(fn, "_orig_mod", fn)  # the module that torch.compile wraps
     around = surroundings(fn)
+    caller = user_frame(2)
+    known = names_in(around, name or variable_of(fn, caller))
+    seeds = None if tangent is None and grad is None else Seeds(tangent, grad, known)
     if not tracks(around, args):
         args = tree_map_only(torch.Tensor, lambda t: t.detach().requires_grad_() if t.is_floating_point() else t, args)
     code = getattr(inspect.unwrap(fn), "__code__", None)
     recording = TorchRecording(passes, name or title(fn), code.co_filename if code else "", seeds)
-    caller = user_frame(2)
     here = where(caller)
     with recording:
         given = dict(zip(parameter_names(getattr(fn, "forward", fn), len(args)), args))

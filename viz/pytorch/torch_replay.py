@@ -17,6 +17,7 @@ from torch.utils._pytree import tree_map
 
 import minigrad
 from minigrad.autograd import forward_ad
+from minigrad.core.frames import ON, use
 from minigrad.core.tensor import wrap
 from minigrad.errors import suppressed_warnings
 from minigrad.ops.base.registry import TABLE
@@ -47,7 +48,7 @@ class Replay:
         self.tensors: dict[Noted, Any] = {}
         self.leaves: dict[Noted, Any] = {}  # tensors that get a gradient
         function = function_of(call.word)
-        with suppressed_warnings(), minigrad.random.fork_rng(), minigrad.enable_grad(), forward_ad.dual_level():
+        with suppressed_warnings(), minigrad.random.fork_rng(), use(ON), forward_ad.dual_level():
             args, kwargs = tree_map(self.given, (call.args, call.kwargs))
             with minigrad.record(passes=("forward",)) as self.rec:
                 self.index = {value: self.rec.ref(t) for value, t in self.tensors.items()}
@@ -86,6 +87,7 @@ class Replay:
         roots = [(t, g) for t, g in pairs if t.requires_grad and t.shape == g.shape]
         if roots:
             ends, seeds = zip(*roots)
+            self.rec.added_backward = True
             minigrad.autograd.grad(ends, list(self.leaves.values()), seeds, retain_graph=True, allow_unused=True)
 
     def document(self, labels: dict[Noted, str]) -> tuple[schema.Op, dict[int, Noted]]:

@@ -35,6 +35,7 @@ class Tangents:
     def __init__(self, recorder: Any, wanted: bool):
         self.recorder, self.wanted = recorder, wanted
         self._known: dict[int, tuple] = {}  # id -> (tensor, version, tangent, its value)
+        self.met: dict[int, torch.Tensor] = {}  # the leaves by id, in the order of use
         self.ran: list[tuple] = []  # of the last second run: id of a tensor, its primal and tangent there
 
     def of(self, t: torch.Tensor) -> tuple[torch.Tensor | None, Noted | None] | None:
@@ -60,6 +61,7 @@ class Tangents:
     def seed(self, t: torch.Tensor) -> torch.Tensor | None:
         """Return the tangent with which a leaf starts; None if it does not move."""
         seeds = self.recorder.seeds
+        self.met.setdefault(id(t), t)
         if seeds is None or seeds.tangent is None:
             return torch.ones_like(t.detach())
         array = seeds.direction(t, tuple(t.shape), t.detach().cpu().numpy().dtype, self.recorder.ref(t).name)
@@ -70,6 +72,10 @@ class Tangents:
         t, noted = bottom(t), Noted(tangent, "tangent")
         self._known[id(t)] = (t, version(t), bottom(tangent), noted)
         return bottom(tangent), noted
+
+    def forget(self, t: torch.Tensor) -> None:
+        """Forget the tangent of a leaf that no longer requires grad."""
+        self._known.pop(id(bottom(t)), None)
 
     def written(self, t: torch.Tensor, tangent: torch.Tensor) -> None:
         """Store the new tangent of a written tensor, and update its base's if it is a view."""

@@ -44,6 +44,9 @@ class Words:
         call, op = self.call, self.op
         if not call.word:
             return None  # lines of NumPy
+        if call.cut == call.name in schema.CALLS:
+            op.call = schema.CALLS[call.name].format(self.labels[call.inputs[0]])
+            return None
         op.call = self.called()
         if call.function:
             return self.write_custom()

@@ -15,7 +15,7 @@ const term = (text, word, kind = "", note = "") =>
     { class: `term ${kind}` },
     el("b", { title: text }, shorten(text, 64)),
     el("i", {}, word),
-    note && el("small", {}, shorten(note, 60)),
+    note && el("small", {}, shorten(note, 90)),
   );
 const sign = (text) => el("span", { class: "sign" }, text);
 
@@ -57,7 +57,7 @@ function forwardCaption(op) {
       i ? sign(",") : sign("="),
       term(gist(values[value]), values[value].name, "", typeOf(values[value])),
     ]);
-  return [term(op.formula || op.name + op.call, op.formula ? op.name : "operation"), ...terms];
+  return [term(op.formula || op.name + op.call, op.formula ? op.name : "operation", "", op.cut?.[0] ?? ""), ...terms];
 }
 
 /** Describe an operation inside a custom Function: the method and its line, the values that it reads, and its results. */

@@ -87,7 +87,7 @@ function describe(box) {
 /** Return a card of one line: the name, and the first result. */
 function shortCard(box) {
   const [value] = box.out;
-  const names = box.leaf ? heading(box) : { title: box.kind === "fold" ? shorten(box.label, 44) : shorten(ops[box.from].name, 32) };
+  const names = box.leaf ? heading(box) : { title: box.kind === "fold" ? shorten(box.label, 44) : (ops[box.from].ends ? "✂ " : "") + shorten(ops[box.from].name, 32) };
   const alone = box.leaf ? "" : box.kind === "fold" ? count(box.to - box.from, "operation") : moduleAlone(box.from);
   const note = alone ? `  ${shorten(alone, 24)}` : "";
   const card = { title: names.title, note, right: "", tag: "", brief: true, rows: [], tall: HEAD };
@@ -143,8 +143,9 @@ function heading(box) {
       count(box.to - box.from, "operation"),
       names.slice(0, 4).join(", ") + (names.length > 4 ? ", …" : ""),
       ...out,
+      ...cutTexts(ops.slice(box.from, box.to)).slice(0, 1),
     ];
-    return { title: shorten(box.label, 44), note: "", right: "", tag: shorten(tag.join(" · "), 70) };
+    return { title: shorten(box.label, 44), note: "", right: "", tag: shorten(tag.join(" · "), 120) };
   }
   const op = ops[box.from];
   if (op.transfer) {
@@ -156,12 +157,16 @@ function heading(box) {
     ...(op.inplace ? ["in place"] : []),
     ...(op.layer ? [op.layer.join(" › ")] : []),
     ...out,
+    ...cutTexts([op]),
   ];
   const title = shorten(op.name, 32);
   const note = shorten(op.formula ? "" : op.call, WIDEST - title.length);
-  const sign = op.rooms ? "▸ " : ""; // it opens
+  const sign = op.rooms ? "▸ " : op.ends ? "✂ " : ""; // it opens; no gradient passes
   return { title: sign + title, note, right: op.formula ? shorten(op.formula, WIDEST - title.length) : "", tag: tag.join(" · ") };
 }
+
+/** Return the sentences of operations that say where no gradient passes. */
+const cutTexts = (some) => some.flatMap((op) => (op.cut ?? []).map((text) => (op.ends ? text : `✂ ${text}`)));
 
 /** Make the rows of one result: value, gradient and tangent; each is as wide as its longest text. */
 function rowsOf(box, value) {

@@ -14,7 +14,8 @@ from typing import Any
 from .. import text
 from ..backward_passes import which
 from ..cards import called, flow_formula, push_of, pushed
-from ..drawn_graph import Edge, Graph, Node
+from ..cuts import sentences
+from ..drawn_graph import Edge, Graph, Node, is_detached
 from ..functions import Names
 from ..ranks import travelling
 from ..trimmed_record import mentioned
@@ -115,6 +116,8 @@ class Translator:
         arguments = [one for entry in op["inputs"] for one in (next(places) if isinstance(entry, int) else [entry])]
         if node.kind == "transfer":
             name, call, shown = travelling.called(op), "", ""
+        elif is_detached(op):
+            name, shown = shown, ""
         entry: dict[str, Any] = {
             "id": op["id"],
             "name": name,
@@ -130,6 +133,8 @@ class Translator:
             "module": [text.clean(module) for module in op.get("module", ())],
             "custom": node.kind == "function",
             "inplace": bool(op.get("inplace")),
+            "cut": sentences(self.graph, op),
+            "ends": node.kind == "cut",
             "layer": [text.clean(layer) for layer in op.get("layer", ())],
             "views": [{**view, "layer": text.clean(view["layer"])} for view in op.get("views", ())],
             "saved": [self._saved(entry) for entry in op.get("saved", ()) if entry["value"] in self.place],

@@ -9,6 +9,7 @@ const FORMS = {
   function: ["round", 6],
   fold: ["round", 6],
   transfer: ["round", 6],
+  cut: ["round", 6],
   input: ["round", 15],
   parameter: ["cut", 10],
   constant: ["cut", 0],
@@ -178,5 +179,5 @@ function spoken(box) {
   if (box.leaf) return `${copy}${leafKind(value)} ${values[value].name}, ${typeOf(values[value])}`;
   if (box.kind === "fold") return `${box.label}, ${count(box.to - box.from, "operation")}`;
   const op = ops[box.from];
-  return `operation ${op.name}${op.call}${op.formula ? `, ${op.formula}` : ""}`;
+  return [`operation ${op.name}${op.call}`, op.formula, ...(op.cut ?? [])].filter(Boolean).join(", ");
 }

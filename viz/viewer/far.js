@@ -21,6 +21,7 @@ function readColours() {
       "constant",
       "fold",
       "transfer",
+      "cut",
       "forward",
       "backward",
       "jvp",

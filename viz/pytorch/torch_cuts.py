@@ -1,0 +1,127 @@
+"""Where no gradient passes in a PyTorch program, as in minigrad's (minigrad/record/cuts.py).
+
+A detached tensor is a value of its own from its first use on; until then a write to it is one to its source.
+"""
+
+# pyright: reportMissingImports=false, reportPrivateImportUsage=false
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from minigrad.record.cuts import is_flat
+from minigrad.record.schema import CALLS
+
+from .torch_contents import READING
+from .torch_document import Call, Noted, bottom
+from .torch_tangents import may_write, tangent_of
+
+if TYPE_CHECKING:
+    from .torch_recorder import Recorder
+
+
+@dataclass(eq=False)
+class Cut:
+    """A tensor without the history of its source; `call` has no results until something reads the tensor."""
+
+    out: torch.Tensor
+    source: torch.Tensor
+    at: Noted  # the value of the source when it was detached
+    call: Call
+
+
+class Cuts:
+    """The detached tensors of a recording."""
+
+    def __init__(self, recorder: Recorder):
+        self.recorder = recorder
+        self.cuts: dict[int, Cut] = {}
+        self.writing: set[int] = set()
+        self.tensors: dict[Noted, torch.Tensor] = {}  # of their values
+
+    def of(self, t: torch.Tensor) -> Cut | None:
+        """Return how a tensor was detached; None for others, and for one that is being written without ever being read."""
+        cut = self.cuts.get(id(t))
+        return None if cut is None or t.requires_grad or id(t) in self.writing else cut
+
+    def is_apart(self, t: torch.Tensor) -> bool:
+        """Return True if a detached tensor is a value of its own by now."""
+        return (cut := self.of(t)) is not None and bool(cut.call.outputs)
+
+    def note(self, name: str, source: torch.Tensor, out: torch.Tensor, tracked: bool, at: Noted, where: Any) -> bool:
+        """Note that a call takes a tensor out of its history; return False if it has none."""
+        known, low = self.of(bottom(source)), bottom(out)
+        if (
+            self.recorder.crossings is not None
+            or known is None
+            and not tracked
+            or low is bottom(source)
+            and out.requires_grad
+        ):
+            return False
+        if low is bottom(source):
+            self.recorder.tangents.forget(low)
+        if name == "requires_grad_" and not any(at in call.inputs for call in self.recorder.calls if not call.inplace):
+            self.recorder.reads.append((len(self.recorder.calls), at, name, where, True))
+            return False
+        if known is None:
+            call = Call("forward", name, where)
+            call.word, call.labels, call.formula = "detach", ["input"], f"{name}(input)"
+            call.cut, call.layers = name, self.recorder.layers()
+            self.recorder.calls.append(call)
+            known = Cut(low, bottom(source), at, call)
+        self.cuts[id(low)] = known
+        return True
+
+    def behind(self, cut: Cut) -> Noted:
+        """Return the value of a detached tensor, which is new at its first use, and if its memory was written."""
+        rec, t = self.recorder, cut.out
+        if cut.call.outputs and rec.has_current_value(t):
+            return rec._known[id(t)][2]
+        source = cut.at if t is cut.source else rec.ref(cut.source)
+        if cut.call.outputs or source is not cut.at:
+            before, cut.call = cut.call, Call("forward", cut.call.name, cut.call.where)
+            for name in ("cut", "word", "labels", "formula", "layers"):
+                setattr(cut.call, name, getattr(before, name))
+            rec.calls.append(cut.call)
+        value = Noted(t, "computed")
+        self.tensors[value] = t
+        cut.call.inputs, cut.call.args, cut.call.outputs = [source], (source,), [value]
+        return rec.assign(t, value)
+
+    def begin(self, run: Any, name: str, args: tuple, kwargs: dict) -> None:
+        """Note that a call writes to a detached tensor that nothing has used yet, or that Python reads it."""
+        self.writing.clear()
+        first = bottom(args[0]) if args and isinstance(args[0], torch.Tensor) else None
+        cut = self.cuts.get(id(first))
+        unused = cut is not None and not cut.call.outputs
+        if unused and (name.strip("_") in READING or may_write(run, name, args, kwargs)):
+            self.writing.add(id(first))
+
+
+def has_history(t: torch.Tensor) -> bool:
+    """Return True if results computed from a tensor have derivatives."""
+    return t.requires_grad or tangent_of(t) is not None
+
+
+def reason(call: Call, given: list[torch.Tensor], made: list[torch.Tensor]) -> str:
+    """Return why no gradient passes through a call, or "" if one does."""
+    if call.phase != "forward" or call.inplace or not any(t.requires_grad for t in given):
+        return ""
+    smooth = [t for t in made if t.is_floating_point() or t.is_complex()]
+    if any(t.requires_grad for t in made):
+        marked = call.cls is not None and not all(t.requires_grad for t in smooth)
+        return "mark_non_differentiable" * marked or call.name * is_flat(call.primitive)
+    if torch.is_inference_mode_enabled() and smooth:
+        return "inference_mode"
+    if not call.tracks and smooth:
+        return "no_grad"
+    return call.name if call.cls is None else "mark_non_differentiable"
+
+
+def is_noted(call: Call) -> bool:
+    """Return False for the call that detached a tensor which nothing has read."""
+    return bool(call.outputs) or call.name not in CALLS or call.word != "detach"
