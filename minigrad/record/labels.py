@@ -106,9 +106,9 @@ class Labels:
         """
         self.ops = list(ops)
         self.name_variables()
+        self.inner = self.inner_values(saved)
         detached = {op.outputs[0]: op for op in self.program if op.cut == op.name in schema.CALLS and op.outputs}
         self.detached = {i: op for i, op in detached.items() if not self.values[i].label}
-        self.inner = self.inner_values(saved)
         self.owners = owned(self.ops, gradients)
         self.sums = {after for _, after in grads} - self.owners.keys()
         self.owners |= {after: v for v, after in grads if after in self.sums}
@@ -124,6 +124,10 @@ class Labels:
         for _, named, v in sorted(self.unnamed(), key=lambda one: one[0]):
             named.number(v)
         for named in every:
+            for i, op in named.detached.items():  # by their call: x.detach()
+                of = named.values[op.inputs[0]]
+                shown = schema.CALLS[op.name].format(of.shown or of.kind)
+                named.give(named.values[i], f"{of.label or of.kind}_{op.name}", shown)
             named.tangents = {i: named.spelled_tangent(i, t) for i, t in tangents_of(named.ops).items()}
             named.name_derivatives()
 
@@ -217,7 +221,7 @@ class Labels:
         read = {i for op in self.program for i in op.inputs if isinstance(i, int)}
         for v in self.values.values():
             flows = v.kind in ("gradient", "tangent") and not self.is_ordinary(v, read)
-            if not v.label and not flows and v not in self.inner:
+            if not v.label and not flows and v not in self.inner and v.id not in self.detached:
                 yield (v.id in self.last, *first.get(v.id, (2,)), v.id), self, v
         drawn = {(op.id, method): number for number, (op, method, _) in enumerate(self.frames)}  # the last call
         for number, (op, method, inner) in enumerate(self.frames):
