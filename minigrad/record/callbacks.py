@@ -9,7 +9,7 @@ import sys
 from contextvars import ContextVar
 from functools import partial
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakSet, ref
 
 from ..core.frames import Frame, Layer
 from ..core.graph import Leaf, history, producer
@@ -21,7 +21,7 @@ SELDOM = 100_000  # allocated containers between two collections
 usual: list[int] = []  # the threshold outside of recordings
 recordings: list = []  # all running recordings of the process; without one, an operation's path through the layers is not noted
 unsettled: WeakSet = WeakSet()  # recordings, running or finished, that still have to look at tensors
-finished: WeakSet = WeakSet()  # recordings that are over, without those of methods
+finished: set[ref] = set()  # recordings that are over and alive, without those of methods
 passed: ContextVar[tuple] = ContextVar("minigrad.passed", default=())  # layers that the operation came through
 getframe, layers_passed = sys._getframe, passed.get
 
@@ -40,7 +40,7 @@ def end(rec: Any) -> None:
     recordings.remove(rec)
     events.remove(rec)
     if not rec.in_method:
-        finished.add(rec)
+        finished.add(ref(rec, forgotten))
         events.add(AFTERWARDS)
     if not recordings:
         events.remove(WRAPPING)
@@ -91,13 +91,19 @@ class Afterwards(Observer):
             rec.lent(memory, how)
 
     def told(self) -> list:
-        """Return the recordings; without any, stop to observe."""
-        if not finished:
-            events.remove(self)
-        return [rec for rec in finished if rec not in recordings]
+        """Return the recordings."""
+        alive = [one() for one in list(finished)]
+        return [rec for rec in alive if rec is not None and rec not in recordings]
 
 
 AFTERWARDS = Afterwards()
+
+
+def forgotten(one: ref) -> None:
+    """Stop to observe writes when the last recording that is over is deleted."""
+    finished.discard(one)
+    if not finished:
+        events.remove(AFTERWARDS)
 
 
 def through(layer: Layer, frame: Frame, cls: Any, args: tuple) -> Any:

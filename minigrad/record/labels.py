@@ -139,10 +139,6 @@ class Labels:
 
     def number(self, v: schema.Value) -> None:
         """Give a value the next number, or its name in another record of the picture."""
-        if (op := self.detached.get(v.id)) is not None:  # by its call: x.detach()
-            of = self.values[op.inputs[0]]
-            name = of.shown or of.kind
-            return self.give(v, f"{of.label or of.kind}_{op.name}", schema.CALLS[op.name].format(name))
         like = self.known.setdefault(self.same.get(v.id, id(v)), v)
         if like is v or like.label in self.taken:
             self.give(v, next(self.free))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from itertools import islice
+from typing import Any
 
 from ..core.tensor import Tensor
 
@@ -19,8 +20,8 @@ def tensors_in(tree: object) -> Iterator:
 
 
 def is_tensor(one: object) -> bool:
-    """Return True for a tensor of minigrad."""
-    return isinstance(one, Tensor)
+    """Return True for a tensor of minigrad; other objects are not asked for their class."""
+    return issubclass(type(one), Tensor)
 
 
 MOST, DEPTH = 200, 4  # elements of a container that have names, and levels
@@ -40,11 +41,13 @@ def named_in(
         yield from named_in(name + key, part, is_tensor, depth - 1)
 
 
-def parts_of(tree: object) -> Iterable[tuple[str, object]]:
+def parts_of(tree: Any) -> Iterable[tuple[str, object]]:
     """Return the parts of a container, each with what it adds to the container's name."""
-    if isinstance(tree, dict):
+    kind = type(tree)
+    if issubclass(kind, dict):
         path = lambda key: f'["{key}"]' if str(key).isidentifier() else f".{key}"
         return ((path(key), part) for key, part in tree.items() if type(key) in (str, int))
-    if hasattr(tree, "_fields") and isinstance(tree, tuple) or is_dataclass(tree) and not isinstance(tree, type):
-        return ((f".{key}", getattr(tree, key, None)) for key in getattr(tree, "_fields", None) or vars(tree))
-    return ((f".{i}", part) for i, part in enumerate(tree)) if type(tree) in (list, tuple) else ()
+    names = [one.name for one in fields(kind)] if is_dataclass(kind) else []
+    if names or issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        return ((f".{key}", getattr(tree, key, None)) for key in names or kind._fields)
+    return ((f".{i}", part) for i, part in enumerate(tree)) if kind in (list, tuple) else ()
