@@ -32,6 +32,12 @@ def threaded(work):
 """
 
 
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """Run in an empty folder: a program's imports are looked up beside it."""
+    monkeypatch.chdir(tmp_path)
+
+
 def recorded(lines, library="minigrad"):
     pytest.importorskip(library)
     return Program("net.py", (START.replace("LIBRARY", library) + lines).encode()).record(
@@ -47,27 +53,19 @@ REASONS = {
     "y = torch.ones(2) * 2": {"backward": "nothing in it requires grad", "jvp": "nothing in it requires grad"},
     "y = Double.apply(x)": {"jvp": "Double has no jvp"},
     "y = Double.apply(x).sum() + x.sum()": {"jvp": "Double has no jvp"},
-    "y = x * 2 + Double.apply(torch.ones(2))": None,
     "z = Double.apply(x)\ny = x * 2": {},
     "with torch.no_grad():\n    y = x * 2": {"backward": "no gradient passes from x to it"},
-    "y = (x > 1) * 2": {"backward": "no gradient passes from x to it"},
 }
 
 
 @pytest.mark.parametrize("library", ["minigrad", "torch"])
 @pytest.mark.parametrize("lines", REASONS)
 def test_the_reason_for_a_missing_pass_is_the_true_one(lines, library):
-    found = missing(lines, library)
-    assert (
-        found == REASONS[lines]
-        or REASONS[lines] is None
-        or set(found) - {"jvp"} == set(REASONS[lines]) - {"jvp"} != set()
-    )
+    assert missing(lines, library) == REASONS[lines]
 
 
 def test_a_freed_graph_is_the_reason_for_a_missing_backward():
-    found = missing("h = x * x\nh.sum().backward()\ny = h * 2")
-    assert found == {} or "has freed the saved tensors" in found["backward"]
+    assert "has freed the saved tensors" in missing("h = x * x\nh.sum().backward()\ny = h * 2")["backward"]
 
 
 def test_an_operation_of_pytorch_without_a_forward_mode_is_the_reason_for_a_missing_jvp_pass():
