@@ -19,7 +19,6 @@ from minigrad.core.frames import current, enter, recorder_of
 from minigrad.core.graph import history, producer
 from minigrad.core.tensor import Tensor
 from minigrad.events import Observer, events
-from minigrad.record.from_graph import note_node, older_first
 from minigrad.record.live_recordings import remember
 from minigrad.record.recorder import Record
 from minigrad.record.snapshots import copied
@@ -115,32 +114,6 @@ class Roots(Backwards):
         return ours or any(one is value for one in self.theirs)
 
 
-class Step(Record):
-    """A recording that begins between two backwards, so that operations from before it may be part of a graph."""
-
-    def prepare(self, run: BackwardRun) -> None:
-        """Add the operations from before the recording, as far as their nodes know them, before backward frees these."""
-        if run.around is None and not self._backward:
-            self.settle()
-            self.add_older(run.roots)
-
-    def add_older(self, roots: Any) -> None:
-        """Note the operations behind some edges that the recording has not seen."""
-        unseen = [node for node in older_first(roots) if node not in self._made_by]
-        if not unseen:
-            return
-        seen = {
-            producer(v.tensor._edge): v.index for v in self.values if isinstance(v.tensor, Tensor) and v.tensor._edge
-        }
-        later, self.groups = self.groups, []
-        for node in unseen:
-            note_node(self, node)
-            event = self._made_by[node]
-            if len(event.outputs) == 1 and node in seen:  # its result is a value of the recording
-                event.outputs[0] = seen[node]
-        self.groups += later
-
-
 class Watch(Observer):
     """Keeps a recording of the last backward of this thread."""
 
@@ -150,7 +123,8 @@ class Watch(Observer):
 
     def enter(self) -> None:
         """Begin a recording."""
-        self.now = Step(inside=True, contents=True)
+        self.now = Record(inside=True, contents=True)
+        self.now.adds_unseen = True  # it begins between two backwards
         remember(self.now)
         self.now.__enter__()
 

@@ -237,10 +237,15 @@ def _recorded(
 ) -> Any:
     """Record a program that computes with minigrad."""
     import minigrad
+    from minigrad.core.frames import current, recorder_of
     from minigrad.record.unseen import add_backward
 
+    def whole() -> Any:
+        recorder_of(current()).adds_unseen = True  # all that the program computes is to be seen
+        return run()
+
     now = [one for one in passes if not (unseen and one == "backward")]
-    rec = minigrad.record(run, passes=now, name=name, inside=True, times=times, contents=True, **seeds)
+    rec = minigrad.record(whole, passes=now, name=name, inside=True, times=times, contents=True, **seeds)
     if unseen and "backward" in passes:
         add_backward(rec)
     return rec

@@ -124,7 +124,11 @@ class Program:
             names = [v["name"] for v in made["values"] if v["id"] in made["outputs"] and v["name"]]
             made["program"] = {**made["program"], "name": ", ".join(names) or Path(self.file).stem}
         if not any(op["phase"] == "forward" for op in made["ops"]):
-            raise Usage(f"{name} in {self.file} has no graph: no operation made it. Name the result of an operation.")
+            unseen = getattr(self.names.get(name), "grad_fn", None) is not None
+            why = "another thread made it" if unseen else "no operation of the main thread made it"
+            raise Usage(
+                f"{name} in {self.file} has no graph: {why}. Name the result of an operation of the main thread."
+            )
         if (again := self.in_another_direction(rec, made, lambda: self.record(name, passes, args))) is not None:
             return again
         return {**made, "program": {**made["program"], "file": self.file}}, rec.notes

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 PASSES = ("forward", "backward", "jvp")
+STOP = re.compile(r"the jvp pass stops at ([\w.]+)(?:, which)?(.*)")  # a note: the operation, and the reason
 # parts of cards besides operations and their formulas
 SHOW: tuple[str, ...] = ("values", "grads", "maps", "shapes", "saved", "lines")
 ON_SLIDES = ("values", "grads", "maps")  # the default on slides
@@ -43,14 +45,23 @@ def requested_passes(passes: str | Sequence[str]) -> tuple[str, ...]:
 def passes_of(record: dict, notes: Sequence[str] = ()) -> tuple[tuple[str, ...], dict[str, str]]:
     """Return the passes that a record holds, and the reason for each missing one.
 
-    A jvp pass that stops at a custom Function is incomplete, and counts as missing.
+    A jvp pass that stops at an operation is incomplete, and counts as missing.
     """
-    stops = [op["function"] for op in record["ops"] if any(f"stops at {op['function']}," in note for note in notes)]
+    from minigrad.record.labels import called
+
+    ran = [op for op in record["ops"] if op["phase"] == "forward"]
+    names = {op.get("function") or op["name"] for op in ran}
+    stops = [stop for note in notes if (stop := STOP.match(note)) and stop[1] in names]
     have = tuple(one for one in PASSES if one in record["program"]["passes"] and not (one == "jvp" and stops))
-    others = [note for note in notes if not note.startswith("the jvp pass")]
-    reasons = dict.fromkeys(PASSES, "nothing in it requires grad")
+    others = [note for note in notes if not note.startswith(("the jvp pass", "no formula"))]
+    read = {value for op in ran for value in op["inputs"] if not isinstance(value, dict)}
+    made = {value for op in ran for value in op["outputs"]}
+    begins = lambda v: v["kind"] == "parameter" or v["kind"] == "computed" and v["id"] not in made
+    leaves = [called(v) for v in record["values"] if v["id"] in read and begins(v)]
+    nothing = f"{{}} passes from {leaves[0]} to it" if leaves else "nothing in it requires grad"
+    reasons = {one: nothing.format(flow) for one, flow in zip(PASSES, ("no value", "no gradient", "no tangent"))}
     reasons |= {"backward": others[0]} if others else {}
-    reasons |= {"jvp": f"{stops[0]} has no jvp"} if stops else {}
+    reasons |= {"jvp": stops[0][1] + stops[0][2]} if stops else {}
     return have, {one: reasons[one] for one in PASSES if one not in have}
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..core.context import Ctx
 from ..core.engine import reachable
-from ..core.graph import Leaf, Node, history
+from ..core.graph import Leaf, Node, history, producer
 from ..core.saved import Saved
 from ..core.tensor import Tensor
 from ..diagnose.first_backward import nearest
@@ -98,6 +98,28 @@ def graph_of(edges: Sequence, result: Any = None) -> Record:
 def older_first(edges: Sequence) -> list:
     """Return all nodes behind some edges, in order of creation."""
     return sorted(reachable(edges)[0], key=lambda n: n._seq)
+
+
+def add_unseen(rec: Record, roots: Sequence) -> None:
+    """Note the operations behind some edges that a recording has not seen, as far as their nodes know them.
+
+    They ran before it, or in another thread, and have no tangents.
+    """
+    unseen = [node for node in older_first(roots) if node not in rec._made_by]
+    results = {producer(v.tensor._edge): v.index for v in rec.values if isinstance(v.tensor, Tensor) and v.tensor._edge}
+    later, rec.groups = rec.groups, []
+    for node in unseen:
+        before = next((i for i, g in enumerate(later) if any(n._seq > node._seq for n in g.nodes)), len(later))
+        rec.groups += later[:before]
+        del later[:before]
+        note_node(rec, node)
+        event = rec._made_by[node]
+        if len(event.outputs) == 1 and node in results:
+            event.outputs[0] = results[node]
+        if rec.level is not None:
+            name = rec.groups[-1].name
+            rec.notes.append(f"the jvp pass stops at {name}, which ran in another thread or before the recording")
+    rec.groups += later
 
 
 def note_node(rec: Record, node: Any) -> None:

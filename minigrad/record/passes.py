@@ -19,10 +19,10 @@ from ..diagnose.wording import argument_names
 from ..errors import error
 from ..places import user_frame, variables
 from ..tensors.nested import is_tensor, named_in, tensors_in
+from . import unseen
 from .live_recordings import remember
 from .recorder import Record
 from .seeds import Seeds, names_of, refuse_gradient
-from .unseen import FREED
 from .values import NOWHERE
 
 PASSES = ("forward", "backward", "jvp")
@@ -80,6 +80,8 @@ def record(
         rec.settle()
         outs = list(tensors_in(result))
         rec.outputs = [rec.ref(o, "computed") for o in outs]
+        if rec.adds_unseen:
+            rec.look_back([history(o) for o in outs])
         if rec.seeds is not None:
             rec.seeds.check()
         if "backward" in wanted and not began_backward(rec):
@@ -131,9 +133,12 @@ def run_backward(rec: Record, outs: list) -> None:
     """Run backward from all results that require grad, seeded with ones, without touching any `.grad`."""
     roots = [o for o in outs if o.requires_grad]
     if any(type(node._saved) is Freed for node in reachable([history(o) for o in roots])[0]):
-        rec.notes.append(FREED)
+        rec.notes.append(unseen.FREED)
         return
-    leaves = {id(v.tensor): v.tensor for v in rec.values if v.kind == "parameter" and type(v.tensor._edge) is Leaf}
+    parameters = [v.tensor for v in rec.values if v.kind == "parameter"]
+    if any(t is None for t in parameters):  # of an operation that was not recorded, and lost since
+        return unseen.run_backward(rec, [history(o) for o in roots], asked=True)
+    leaves = {id(t): t for t in parameters if type(t._edge) is Leaf}
     if roots and leaves:
         rec.added_backward = True  # before it, so that it has no line
         autograd.grad(roots, list(leaves.values()), seeds_of(rec, roots), retain_graph=False, allow_unused=True)

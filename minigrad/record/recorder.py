@@ -96,6 +96,7 @@ class Record(EventLog, Layer, Observer):
         self.insides: list[Inside] = []  # calls of custom Functions' methods
         self._sights: list = []  # views of the next operation by the layers around
         self._cut: set[int] = set()  # ids of detached tensors, which the log keeps alive
+        self.adds_unseen = False  # True to add operations of a graph that ran before, or in another thread
 
     # ------------------------------------------------------------------ context and layer
     def __enter__(self) -> Record:
@@ -351,7 +352,17 @@ class Record(EventLog, Layer, Observer):
         return Running(self, run, seeds, quiet)
 
     def prepare(self, run: BackwardRun) -> None:
-        """Prepare for a run of the engine."""
+        """Add the operations that the recording has not seen, before a backward frees what their nodes know of them."""
+        if self.adds_unseen and run.around is None and not self._backward:
+            self.look_back(run.roots)
+
+    def look_back(self, edges: Iterable) -> None:
+        """Add the operations behind some edges that the recording has not seen."""
+        from .from_graph import add_unseen
+
+        if not self.has_gap:
+            self.settle()
+            add_unseen(self, [edge for edge in edges if edge is not None and type(edge) is not Leaf])
 
     def found(self, gradients: dict) -> dict:
         """Return the requested gradients as Tensors; if one becomes another object, log that they are the same."""

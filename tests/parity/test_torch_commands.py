@@ -274,7 +274,7 @@ def test_a_tensor_of_a_library_that_is_not_imported_is_told(folder):
             ["train.py:optimizer"],
             "optimizer in train.py is an Adam, neither a tensor nor a function. Choose from: net, x, target, main, loss.",
         ),
-        (["net.py:plain"], "plain in net.py has no graph: no operation made it."),
+        (["net.py:plain"], "plain in net.py has no graph: no operation of the main thread made it."),
         (["net.py:los"], "net.py has no los. Did you mean loss?"),
         (["net.py:loss", "--args", "3"], "--args is for functions, and loss is a tensor."),
         (["net.py:cube", "--args", "tensor("], "cannot be evaluated"),

@@ -60,6 +60,12 @@ EXAMPLE = "example_inputs = (minigrad.ones(2),)"
 NAMES = "plain with_defaults of_any_number short part method instance fixed optional starred".split()
 
 
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """Run in an empty folder: a program's imports are looked up beside it."""
+    monkeypatch.chdir(tmp_path)
+
+
 def recorded(name, more=""):
     return Program("net.py", (PROGRAM + more).encode()).record(name, ("forward", "backward"))[0]
 
@@ -73,7 +79,6 @@ def test_a_function_that_needs_no_arguments_is_called_without_any(name):
 
 def test_example_inputs_are_for_functions_that_have_parameters():
     assert [op["call"] for op in recorded("plain", EXAMPLE)["ops"] if op["phase"] == "forward"] == ["w * 2"]
-    assert "example_inputs" not in str(recorded("with_one", EXAMPLE)["ops"])
     first, *_ = recorded("with_defaults", EXAMPLE)["ops"]
     assert len(first["inputs"]) == 2  # the example is its argument
 

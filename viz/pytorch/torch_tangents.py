@@ -137,7 +137,9 @@ class Tangents:
             except (NotImplementedError, RuntimeError) as e:
                 if cls is not None and type(e) is not NotImplementedError:
                     raise  # the user's own jvp
-                self.recorder.notes.append(f"the jvp pass stops at {call.name}: {str(e).splitlines()[0]}")
+                lacks = "forward AD" in str(e) and not cls
+                why = ", which has no forward mode in PyTorch" if lacks else f": {str(e).splitlines()[0]}"
+                self.recorder.notes.append(f"the jvp pass stops at {call.name}{why}")
                 return self.stop(results)
             with quiet():
                 self.take(out, twins, given, inputs, versions)
