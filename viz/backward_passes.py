@@ -1,7 +1,7 @@
 """The backward passes that a picture shows: those that began at its outputs, each with its own gradients.
 
 A program may run several: for two losses, twice for one, with autograd.grad besides. A record has the gradients of all of
-them, each with the number of its pass; `of_passes` keeps those of some. What `.grad` holds is told apart from what a pass
+them, each with the number of its pass; `of_passes` keeps those of some. What `.grad` holds is another thing than what a pass
 adds to it.
 """
 
