@@ -6,7 +6,6 @@ tensors that its graph has saved.  A line that writes between two graphs, as an 
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -19,7 +18,7 @@ from ..core.engine import nodes_on_paths, reachable
 from ..core.graph import name_of
 from ..core.saved import Saved, Version, plain_tensor, version
 from ..errors import warn
-from ..places import Place, noted, user_place
+from ..places import Place, noted, user_frame, user_place
 from . import debug
 from .report import searches
 
@@ -27,7 +26,7 @@ FIRST = 64  # reads of .data, and writes, of one line that are noted; after thes
 SMALL, FEW = 1 << 18, 4  # arrays with more elements are copied at the first few reads of a line only
 LARGEST = 1 << 24  # elements whose places in memory are compared one by one
 pending: dict[int, list[Written]] = {}  # id of the array -> the writes to it since the last backward
-reads: Counter[tuple] = Counter()  # place in the user's code -> the number of its reads of .data
+reads: Counter[tuple | None] = Counter()  # place in the user's code -> the number of its reads of .data
 writes: Counter[Place | None] = Counter()  # line -> the number of its writes
 
 
@@ -46,8 +45,9 @@ class DataVersion(Version):
     """Version counter of the tensor that `.data` returns; it keeps the contents, for the writes may leave them as they are."""
 
     def __init__(self, array: Any):
-        user = sys._getframe(3)  # around `lent` and the property
-        reads[user.f_code, user.f_lasti] = n = reads[user.f_code, user.f_lasti] + 1
+        user = user_frame(3)  # from the property on; several observers may hear of `lent`
+        at = None if user is None else (user.f_code, user.f_lasti)
+        reads[at] = n = reads[at] + 1
         self.array, self.before = array, contents(array) if is_noted(n) and (n <= FEW or array.size <= SMALL) else None
 
     def bump(self, writer: str, place: Place | None = None) -> None:
