@@ -378,3 +378,14 @@ def test_a_frozen_leaf_has_a_sentence_and_no_tangent():
     text = " ".join(viz.draw(program, passes="all").text().replace("│", " ").split())
     assert "✂ no gradient beyond here: frozen.requires_grad_(False), test_cuts.py:" in text
     frozen.requires_grad_(True)
+
+
+def test_debug_mode_notes_a_detach_that_a_recording_hears_of_too():
+    x = minigrad.tensor([1.0], requires_grad=True)
+    with minigrad.record(), minigrad.debug():
+        y = x.detach()
+    with (
+        minigrad.debug(),
+        pytest.raises(RuntimeError, match=r"detach returns a tensor of shape \(1,\) without its history"),
+    ):
+        (y * 2).sum().backward()
