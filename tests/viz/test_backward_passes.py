@@ -168,19 +168,17 @@ def expected(library, name):
 
     names = {"back": back, "torch": library}
     source = BACKWARD.sub(r'back(\1, "\1", ', HEAD + PROGRAMS[name])
-    exec(source.replace("import torch\n", "").replace("import torch.nn.functional", "import minigrad.nn.functional").replace(
-        "from torch import nn", "from minigrad import nn"), names)  # fmt: skip
+    exec(source if library is not minigrad else ours(source), names)
     return found
 
 
-def program(name, **more):
-    source = HEAD + PROGRAMS[name]
+def ours(source):
     source = source.replace("import torch\n", "import minigrad as torch\n")
-    source = source.replace("import torch.nn", "import minigrad.nn").replace(
-        "from torch import", "from minigrad import"
-    )
-    made = Program("prog.py", source.encode(), **more)
-    return made
+    return source.replace("import torch.nn", "import minigrad.nn").replace("from torch import", "from minigrad import")
+
+
+def program(name, **more):
+    return Program("prog.py", ours(HEAD + PROGRAMS[name]).encode(), **more)
 
 
 @pytest.fixture(params=PROGRAMS)
