@@ -80,8 +80,8 @@ def record(
         rec.settle()
         outs = list(tensors_in(result))
         rec.outputs = [rec.ref(o, "computed") for o in outs]
-        if rec.adds_unseen:
-            rec.look_back([history(o) for o in outs])
+        if rec.adds_unseen is not None:
+            rec.adds_unseen(rec, [history(o) for o in outs])
         if rec.seeds is not None:
             rec.seeds.check()
         lacks = "backward" in wanted and not began_backward(rec)
