@@ -19,6 +19,7 @@ from minigrad.core.frames import current, enter, recorder_of
 from minigrad.core.graph import history, producer
 from minigrad.core.tensor import Tensor
 from minigrad.events import Observer, events
+from minigrad.record.from_graph import add_unseen
 from minigrad.record.live_recordings import remember
 from minigrad.record.recorder import Record
 from minigrad.record.snapshots import copied
@@ -124,7 +125,7 @@ class Watch(Observer):
     def enter(self) -> None:
         """Begin a recording."""
         self.now = Record(inside=True, contents=True)
-        self.now.adds_unseen = True  # it begins between two backwards
+        self.now.adds_unseen = add_unseen  # it begins between two backwards
         remember(self.now)
         self.now.__enter__()
 

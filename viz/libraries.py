@@ -238,10 +238,11 @@ def _recorded(
     """Record a program that computes with minigrad."""
     import minigrad
     from minigrad.core.frames import current, recorder_of
+    from minigrad.record.from_graph import add_unseen
     from minigrad.record.unseen import add_backward
 
     def whole() -> Any:
-        recorder_of(current()).adds_unseen = True  # all that the program computes is to be seen
+        recorder_of(current()).adds_unseen = add_unseen  # all that the program computes is to be seen
         return run()
 
     now = [one for one in passes if not (unseen and one == "backward")]

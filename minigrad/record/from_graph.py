@@ -105,7 +105,10 @@ def add_unseen(rec: Record, roots: Sequence) -> None:
 
     They ran before it, or in another thread, and have no tangents.
     """
-    unseen = [node for node in older_first(roots) if node not in rec._made_by]
+    if rec.has_gap:
+        return
+    rec.settle()
+    unseen = [node for node in older_first([e for e in roots if e is not None]) if node not in rec._made_by]
     results = {producer(v.tensor._edge): v.index for v in rec.values if isinstance(v.tensor, Tensor) and v.tensor._edge}
     later, rec.groups = rec.groups, []
     for node in unseen:

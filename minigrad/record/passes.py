@@ -80,12 +80,16 @@ def record(
         rec.settle()
         outs = list(tensors_in(result))
         rec.outputs = [rec.ref(o, "computed") for o in outs]
-        if rec.adds_unseen:
-            rec.look_back([history(o) for o in outs])
+        if rec.adds_unseen is not None:
+            rec.adds_unseen(rec, [history(o) for o in outs])
         if rec.seeds is not None:
             rec.seeds.check()
-        if "backward" in wanted and not began_backward(rec):
+        lacks = "backward" in wanted and not began_backward(rec)
+        lost = any(v.kind == "parameter" and v.tensor is None for v in rec.values)  # of unseen operations
+        if lacks and not lost:
             run_backward(rec, outs)
+    if lacks and lost:
+        unseen.run_backward(rec, [history(o) for o in outs if o.requires_grad], asked=True)
     rec.settle()
     rec.name_values(names_around(fn, owner))
     here = rec._places(caller.f_code, caller.f_lasti)
@@ -135,10 +139,7 @@ def run_backward(rec: Record, outs: list) -> None:
     if any(type(node._saved) is Freed for node in reachable([history(o) for o in roots])[0]):
         rec.notes.append(unseen.FREED)
         return
-    parameters = [v.tensor for v in rec.values if v.kind == "parameter"]
-    if any(t is None for t in parameters):  # of an operation that was not recorded, and lost since
-        return unseen.run_backward(rec, [history(o) for o in roots], asked=True)
-    leaves = {id(t): t for t in parameters if type(t._edge) is Leaf}
+    leaves = {id(v.tensor): v.tensor for v in rec.values if v.kind == "parameter" and type(v.tensor._edge) is Leaf}
     if roots and leaves:
         rec.added_backward = True  # before it, so that it has no line
         autograd.grad(roots, list(leaves.values()), seeds_of(rec, roots), retain_graph=False, allow_unused=True)

@@ -96,7 +96,7 @@ class Record(EventLog, Layer, Observer):
         self.insides: list[Inside] = []  # calls of custom Functions' methods
         self._sights: list = []  # views of the next operation by the layers around
         self._cut: set[int] = set()  # ids of detached tensors, which the log keeps alive
-        self.adds_unseen = False  # True to add operations of a graph that ran before, or in another thread
+        self.adds_unseen: Any = None  # from_graph.add_unseen, to add operations of a graph that ran in another thread
 
     # ------------------------------------------------------------------ context and layer
     def __enter__(self) -> Record:
@@ -353,16 +353,8 @@ class Record(EventLog, Layer, Observer):
 
     def prepare(self, run: BackwardRun) -> None:
         """Add the operations that the recording has not seen, before a backward frees what their nodes know of them."""
-        if self.adds_unseen and run.around is None and not self._backward:
-            self.look_back(run.roots)
-
-    def look_back(self, edges: Iterable) -> None:
-        """Add the operations behind some edges that the recording has not seen."""
-        from .from_graph import add_unseen
-
-        if not self.has_gap:
-            self.settle()
-            add_unseen(self, [edge for edge in edges if edge is not None and type(edge) is not Leaf])
+        if self.adds_unseen is not None and run.around is None and not self._backward:
+            self.adds_unseen(self, run.roots)
 
     def found(self, gradients: dict) -> dict:
         """Return the requested gradients as Tensors; if one becomes another object, log that they are the same."""

@@ -171,6 +171,8 @@ def content(rec):
     document = rec.to_dict()
     for inner in [one for op in document["ops"] for method in op["inside"] for one in method["ops"]]:
         inner["layer"] = []  # the first calls of a forward are checked, in a layer
+    for edge in [edge for op in document["ops"] for edge in op["edges"]]:
+        edge["partial"] = ""  # an operand may be called x or self, by the function that runs the operation
     return {field: document[field] for field in FIELDS} | {"passes": document["program"]["passes"], "notes": rec.notes}
 
 
