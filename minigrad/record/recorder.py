@@ -13,44 +13,35 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial, wraps
+from functools import wraps
 from typing import Any
 
-import numpy as np
-
 from ..arrays.dtypes import FLOATS
-from ..autograd.dual import Both, Level, carried, carry, others, pushing, tangent_of
+from ..autograd.dual import Level, others, pushing
 from ..autograd.profiler import Profiler
 from ..core.backward import to_tensor
 from ..core.engine import BackwardRun
-from ..core.frames import EAGER, OFF, ON, Frame, Layer, apply_at, current, recorder_of, use
-from ..core.function import Function
-from ..core.graph import Leaf, history
-from ..core.inplace import inplace_at, shares
-from ..core.saved import INFERENCE, version
-from ..core.tensor import Tensor, wrap
-from ..events import Observer, events, services
+from ..core.frames import OFF, ON, Frame, Layer, apply_at, current, recorder_of, use
+from ..core.saved import version
+from ..core.tensor import Tensor
 from ..files import written
-from ..tensors.nested import is_tensor, named_in, tensors_in
+from ..tensors.nested import is_tensor, named_in
 from .backward_callbacks import Running
 from .build import numbered
-from .callbacks import bases_of, begin, edges_of, end, ignore, names_of, nodes_of, passed, tracked_noter
+from .callbacks import begin, edges_of, end, ignore, names_of, nodes_of, passed, tracked_noter
 from .callers import arguments_of, called, is_seen
-from .cuts import has_history, noted_array, noted_cut
 from .event_log import NO_LAYERS, EventLog, uncollected
+from .heard import Heard
 from .inner_calls import Inside, watched
-from .layer_views import below, dims_of, sight, tangents_of
-from .reads import READING, noted_read, reader
 from .show import mimebundle
-from .snapshots import copied, is_sole_owner, restored_copy
 from .times import Clock
-from .transfers import transfer_entry
-from .values import Event, bottom
+from .values import Event
+from .write_callbacks import inplace, may_write, note_written
 
 MODES = "grad", "inference", "dual", "observers"  # of a frame
 
 
-class Record(EventLog, Layer, Observer):
+class Record(Heard, Layer):
     """A running or finished recording, used as `with minigrad.record() as rec:`.
 
     `jvp=True` also pushes tangents through the program, seeded with ones at the leaves; `inside=True` also records the methods
@@ -216,7 +207,7 @@ class Record(EventLog, Layer, Observer):
         stops = self.stops(cls, args)
         if not stops:
             below = self.with_tangents(below, frame.grad)
-        self._watched, outer = () if cls.primitive else self.may_write(args), self._watched
+        self._watched, outer = () if cls.primitive else may_write(self, args), self._watched
         try:
             out = self.timed(event, apply_at, below, cls, args)
         finally:
@@ -226,7 +217,7 @@ class Record(EventLog, Layer, Observer):
         if stops:
             self.without_tangents(outs)
         if any([version(x) != number for x, number, *_ in watched]):
-            self.note_written(event, args, outs, below, watched)
+            note_written(self, event, args, outs, below, watched)
         else:
             self.end(event, args, outs, below)
         return out
@@ -235,102 +226,9 @@ class Record(EventLog, Layer, Observer):
         """Return apply(*args), an operation, and log its time if the recording has a clock."""
         return apply(*args) if self.clock is None else self.clock.run(event, apply, *args)
 
-    def may_write(self, args: tuple) -> list:
-        """Save the state of a custom Function's arguments, because it may write to them (mark_dirty)."""
-        found = []
-        for x in args:
-            if isinstance(x, Tensor) and x._ver is not INFERENCE:
-                if not is_sole_owner(bottom(x)):
-                    self.settle()
-                    self.freeze(x)
-                found.append((x, version(x), bottom(x).copy(), [(base, history(base)) for base in bases_of(x)]))
-        return found
-
-    def note_written(self, event: Event, args: tuple, outs: tuple, below: Frame, watched: list) -> None:
-        """Log a custom Function that has written to arguments."""
-        self.settle()
-        held, written = [(bottom(x), content) for x, _, content, _ in watched], []
-        for x, number, _, bases in watched:
-            if version(x) != number:
-                written.append((x, [(base, self.ref(base, "", edge)) for base, edge in bases]))
-        event.group.inplace = True
-        for x, _ in written:
-            self.freeze(x, restored_copy(bottom(x), held) if is_sole_owner(bottom(x)) else None)
-            self.forget(x, event.group)
-        self.end(event, args, outs, below)
-        self.settle()
-        for x, bases in written:
-            self.note_bases(event.group, x, bases)
-
     def inplace(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
         """Run and log an in-place operation: x and all that shares its memory get new values."""
-        below = frame.below()
-        if self._backward and not frame.grad:
-            return inplace_at(below, fn, x, others)
-        if not self._cut:
-            return self.write(frame, below, fn, x, others)
-        self.log.append([EventLog.writes_into, (x, *bases_of(x))])
-        try:
-            return self.write(frame, below, fn, x, others)
-        finally:
-            self.log.append([EventLog.writes_into, ()])
-
-    def write(self, frame: Frame, below: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
-        """Run and log an in-place operation on the frame below."""
-        if below is OFF and not self.takes_turns() and self.write_simply(fn, x, others):
-            return x
-        args = (x, *self.cloned_overlaps(frame, fn, x, others))
-        event, bases = self.begin(frame, fn, args), bases_of(x)
-        self.settle()
-        event.group.inplace = True
-        stops = self.stops(fn, args)
-        if event.group.phase == "forward" and not frame.grad and type(history([x, *bases][-1])) is Leaf:
-            event.group.phase = "update"  # a parameter is assigned: a leaf, whose tangent does not change
-        elif not stops:
-            below = self.with_tangents(below, frame.grad)
-        befores = [self.ref(base) for base in bases]
-        tangents = self.tangents_at(below, (x, *bases))
-        before = [None if t is None else self.ref(t, "tangent") for t in tangents]
-        written = [t for t in (x, tangents[0]) if t is not None]
-        for t in written:
-            self.freeze(t)
-        self._writing, outer = True, self._writing
-        try:
-            self.timed(event, inplace_at, below, fn, x, args[1:])
-        finally:
-            self._writing = outer
-        for t in written:
-            self.forget(t, event.group)
-        if stops:
-            self.without_tangents((x, *bases))
-        self.end(event, args, (x,), below)
-        self.settle()
-        self.note_tangents(event.group, event.inputs[:1], before[:1])
-        self.note_bases(event.group, x, list(zip(bases, befores, before[1:], self.tangents_at(below, bases))))
-        return x
-
-    def cloned_overlaps(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> tuple:
-        """Clone a write's other arguments that share x's memory: here, so that the clone is logged with the operation."""
-        if not frame.grad or not fn.differentiable or all([history(t) is None for t in (x, *tensors_in(others))]):
-            return others
-        with use(frame):
-            return tuple([a.clone() if isinstance(a, Tensor) and shares(a, x) else a for a in others])
-
-    def write_simply(self, fn: Any, x: Tensor, others: tuple) -> bool:
-        """Run a plain write under no_grad to a tensor that is not a view, such as an optimizer's; return False otherwise."""
-        if x._view is not None or x._layer is not None or passed.get() or (copy := copied(x._a)) is None:
-            return False
-        args = (x, *others)
-        edges = edges_of(args)
-        self._writing, outer = True, self._writing
-        try:
-            with use(OFF):
-                events.writes(x)  # other recordings
-                services.write(OFF, fn, x, others) or inplace_at(OFF, fn, x, others)
-        finally:
-            self._writing = outer
-        self.log.append([EventLog.written, fn, args, edges, *self.caller(sys._getframe(2)), copy])
-        return True
+        return inplace(self, frame, fn, x, others)
 
     # ------------------------------------------------------------------ backward
     def running(self, run: BackwardRun, grads: Any, seeds: list, arrays: bool) -> Any:
@@ -398,161 +296,10 @@ class Record(EventLog, Layer, Observer):
         if self._lent:
             self.settle()
 
-    def with_tangents(self, below: Frame, grad: bool) -> Frame:
-        """Return the frame below with the recording's dual level open, unless the program has opened one."""
-        update, inner, bottom = self.ran_backward and not grad, below.dual, below
-        while bottom.layer.records:
-            bottom = bottom.parent
-        if self.level is None or inner is not None and inner.programs or bottom.layer is not EAGER or update:
-            return below
-        return below.but(dual=self.level if inner is None else Both(self.level, inner))
-
-    def tangents_at(self, frame: Frame, args: Any) -> list:
-        """Return the tangent of each argument at the recording's level, or the program's, if it is open in a frame, or None."""
-        dual = frame.dual
-        level = dual if dual is None or dual.programs else self.level if self.level in dual.levels else None
-        return [None if level is None else tangent_of(a, level) for a in args]
-
-    def stops(self, cls: Any, args: tuple) -> bool:
-        """Return True if tangents stop here: at a Function without jvp, or at an operation on its results."""
-        if self.level is None:
-            return False
-        kept = [carried(a._tan, self.level) for a in args if isinstance(a, Tensor) and a._layer is None]
-        if any([tan is not None and tan[1] is None for tan in kept]):
-            return True
-        if cls.primitive or cls.jvp is not Function.jvp or all([tangent_of(a, self.level) is None for a in args]):
-            return False
-        self.notes.append(f"the jvp pass stops at {cls.__name__}, which has no jvp")
-        return True
-
-    def without_tangents(self, results: tuple) -> None:
-        """Mark results that depend on the leaves but have no tangent, so that it does not count as 0."""
-        for t in results:
-            if isinstance(t, Tensor):
-                carry(t, self.level, None)
-
-    def meet(self, t: Tensor, name: str = "") -> None:
-        """Give a leaf that a jvp pass meets for the first time its tangent: ones, unless the seeds say otherwise."""
-        new = self.level is not None and t._layer is None and carried(t._tan, self.level) is None
-        if type(history(t)) is Leaf and t._np_dtype in FLOATS and new:
-            if self.seeds is None or self.seeds.tangent is None:
-                seed = np.ones_like(t._a, order="C")
-            elif (seed := self.seeds.direction(t, t._a.shape, t._np_dtype, name)) is None:
-                return
-            self._seeded.append(t)
-            carry(t, self.level, wrap(seed))
-
-    def number_of_leaf(self, value: int) -> int | None:
-        """Return the number of a leaf, by the id of its value in the document, among those that the jvp pass has met."""
-        new = numbered(self)[1].new
-        tensors = [self.values[old].tensor for old in new if new[old] == value]
-        return next((i for i, t in enumerate(self._seeded) if any(t is one for one in tensors)), None)
-
     def node_made(self, node: Any) -> None:
         """Log a node of a Grad layer inside this recording, whose operation may just have run below."""
         if node._layer is not None:
             self.log.append([EventLog.claimed, node, node._saved])
-
-    def dual_made(self, t: Tensor, tangent: Tensor) -> None:
-        """Log that the program has given a tensor a tangent."""
-        self.ran_jvp = True
-        self.log.append([EventLog.dual_began, t, tangent])
-
-    def read(self, t: Tensor, how: str) -> None:
-        """Log that the program reads a tensor's elements."""
-        if how in READING and not self._backward and not self._fetching and self.is_here():
-            self.log.append([noted_read, t, edges_of((t,))[0], *reader(sys._getframe(1))])
-
-    def detached(self, how: str, t: Tensor, out: Tensor, edge: Any = None) -> None:
-        """Log that the program, or a module, takes a tensor out of its history; an operation's own such steps do not count."""
-        edge = edge or history(t)
-        known = edge is not None or has_history(t) or id(below(t, self.around)) in self._cut
-        if not known or self.in_method or self._backward or self._fetching or recorder_of(current()) is not self:
-            return
-        name, _, user = called(sys._getframe(1))
-        if user is not None and name in (None, "detach"):
-            t, out = below(t, self.around), below(out, self.around)
-            self._cut.add(id(out))
-            edge = edge if t is out else history(t)
-            self.log.append([noted_cut, how, t, edge, out, user.f_code, user.f_lasti])
-
-    def built(self, t: Tensor) -> None:
-        """Log that the program makes a tensor of an array."""
-        if not self.in_method and not self._fetching and history(t) is None and recorder_of(current()) is self:
-            self._cut.add(id(t))
-            self.log.append([noted_array, t, *reader(sys._getframe(1))])
-
-    def tracked(self, t: Tensor, before: Any) -> None:
-        """Log that a leaf stops requiring grad."""
-        if before is not None:
-            self.detached("requires_grad_", t, t, before)
-            if t._tan is not None and t._tan[0] is self.level:
-                t._tan = None
-
-    def is_here(self) -> bool:
-        """Return True if the running code is recorded here, possibly by a recording inside this one, too."""
-        return self in getattr(recorder_of(current()), "nest", ())
-
-    def drawn(self, t: Tensor) -> None:
-        """Log that random numbers were drawn."""
-        if not self._fetching:
-            self.log.append([EventLog.drew, t])
-
-    def fetch(self, fetch: Callable) -> Any:
-        """Return a function that fetches a batch without logging, because its operations are no part of the model."""
-        return partial(self.fetched, fetch) if recorder_of(current()) is self and not self._fetching else None
-
-    def fetched(self, fetch: Callable) -> Any:
-        """Fetch a batch; only operations through which gradients pass are logged."""
-        nest = self.nest
-        for rec in nest:
-            rec._fetching = True
-        try:
-            with use(current().but()):  # all operations come through `handles`
-                return fetch()
-        finally:
-            for rec in nest:
-                rec._fetching = False
-
-    def communicated(self, call: Any, ended: bool) -> None:
-        """Log that a communicating call is about to write its results, or has ended."""
-        self._outer = None
-        self.log.append(
-            [EventLog.transfer_ended, call, transfer_entry(call)]
-            if ended
-            else [EventLog.transfer_writes, call, call.reads]
-        )
-
-    # ------------------------------------------------------------------ checkpoints, layers, Functions and modules
-    def checkpoint(self, what: str, node: Any, inputs: Any) -> None:
-        """Log that a checkpoint begins, or runs again (regions.py)."""
-        facts = (inputs, edges_of(inputs)) if what == "region_began" else ()
-        self._outer = None
-        self.log.append([getattr(EventLog, what), node, *facts])
-
-    def log_call(self, layer: Layer, cls: Any, args: tuple) -> Event | None:
-        """Log an operation with its arguments as a transform receives it, and return the event."""
-        if layer in self.around:
-            return None
-        self._sights.append((layer.name, [list(a.shape) for a in args if isinstance(a, Tensor)]))
-        event, *seen = sight(layer, cls, args, self.around)
-        self.ran_jvp = self.ran_jvp or any(seen[-1])
-        self.log.append([EventLog.sight_began, event, *seen])
-        return event
-
-    def log_result(self, event: Event, layer: Layer, out: Any) -> None:
-        """Log the transform's result, or None if it failed."""
-        outs = [o for o in (out if isinstance(out, (tuple, list)) else (out,)) if isinstance(o, Tensor)]
-        seen = [below(o, self.around) for o in outs], [dims_of(o, self.around) for o in outs]
-        self.log.append([EventLog.sight_ended, event, *seen, tangents_of(layer, outs, self.around)])
-
-    def module_begins(self, module: Any) -> None:
-        """Log that a module's call begins."""
-        self.log.append([EventLog.module_entered, module])
-
-    def module_ends(self, module: Any) -> None:
-        """Log that a module's call is over."""
-        self.log.append([EventLog.module_left, module])
 
     def watching(self, cls: Any, name: str, method: Any) -> Any:
         """Return a custom Function's method, wrapped in a separate recording if `inside` is set.
@@ -566,6 +313,12 @@ class Record(EventLog, Layer, Observer):
         return wraps(method)(lambda *args: watched(self, rec(), name, method, args))
 
     # ------------------------------------------------------------------ the result
+    def number_of_leaf(self, value: int) -> int | None:
+        """Return the number of a leaf, by the id of its value in the document, among those that the jvp pass has met."""
+        new = numbered(self)[1].new
+        tensors = [self.values[old].tensor for old in new if new[old] == value]
+        return next((i for i, t in enumerate(self._seeded) if any(t is one for one in tensors)), None)
+
     def name_arguments(self, names: Iterable[str], args: Iterable) -> None:
         """Name the tensors among arguments after the parameters."""
         for name, a in [pair for one in zip(names, args) for pair in named_in(*one, is_tensor)]:

@@ -27,9 +27,7 @@ def is_tensor(one: object) -> bool:
 MOST, DEPTH = 200, 4  # elements of a container that have names, and levels
 
 
-def named_in(
-    name: str, tree: object, is_tensor: Callable[[object], bool], depth: int = DEPTH
-) -> Iterator[tuple[str, object]]:
+def named_in(name: str, tree: object, is_tensor: Callable[[Any], Any], depth: int = DEPTH) -> Iterator[tuple[str, Any]]:
     """Yield the tensors in a variable with their names as a record writes them: `ws.0`, `batch["left"]`, `out.logits`.
 
     >>> list(named_in("b", {"x": 1.0, "ys": [2.0, (3.0,)], "0.weight": 4.0}, lambda t: type(t) is float))

@@ -270,6 +270,8 @@ class Backward:
         if held is None or held.is_sparse:
             return
         after, before = Noted(held, "gradient"), None
+        if after.array is None or gives.array is None:
+            return
         if same(after.array, gives.array):
             after = gives
         else:

@@ -1,0 +1,129 @@
+"""What a recording hears of besides operations: reads, cuts, random numbers, batches, communication, checkpoints, modules."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from ..core.frames import Layer, current, recorder_of, use
+from ..core.graph import history
+from ..core.tensor import Tensor
+from ..events import Observer
+from .callbacks import edges_of
+from .callers import called
+from .cuts import has_history, noted_array, noted_cut
+from .event_log import EventLog
+from .layer_views import below, dims_of, sight, tangents_of
+from .reads import READING, noted_read, reader
+from .tangents import Tangents
+from .transfers import transfer_entry
+from .values import Event
+
+
+class Heard(Tangents, Observer):
+    """The events of the process that a recording notes."""
+
+    in_method: bool
+    nest: list
+    _backward: int
+    _cut: set[int]
+    _outer: Any
+    _sights: list
+
+    def read(self, t: Tensor, how: str) -> None:
+        """Log that the program reads a tensor's elements."""
+        if how in READING and not self._backward and not self._fetching and self.is_here():
+            self.log.append([noted_read, t, edges_of((t,))[0], *reader(sys._getframe(1))])
+
+    def detached(self, how: str, t: Tensor, out: Tensor, edge: Any = None) -> None:
+        """Log that the program, or a module, takes a tensor out of its history; an operation's own such steps do not count."""
+        edge = edge or history(t)
+        known = edge is not None or has_history(t) or id(below(t, self.around)) in self._cut
+        if not known or self.in_method or self._backward or self._fetching or recorder_of(current()) is not self:
+            return
+        name, _, user = called(sys._getframe(1))
+        if user is not None and name in (None, "detach"):
+            t, out = below(t, self.around), below(out, self.around)
+            self._cut.add(id(out))
+            edge = edge if t is out else history(t)
+            self.log.append([noted_cut, how, t, edge, out, user.f_code, user.f_lasti])
+
+    def built(self, t: Tensor) -> None:
+        """Log that the program makes a tensor of an array."""
+        if not self.in_method and not self._fetching and history(t) is None and recorder_of(current()) is self:
+            self._cut.add(id(t))
+            self.log.append([noted_array, t, *reader(sys._getframe(1))])
+
+    def tracked(self, t: Tensor, before: Any) -> None:
+        """Log that a leaf stops requiring grad."""
+        if before is not None:
+            self.detached("requires_grad_", t, t, before)
+            if t._tan is not None and t._tan[0] is self.level:
+                t._tan = None
+
+    def is_here(self) -> bool:
+        """Return True if the running code is recorded here, possibly by a recording inside this one, too."""
+        return self in getattr(recorder_of(current()), "nest", ())
+
+    def drawn(self, t: Tensor) -> None:
+        """Log that random numbers were drawn."""
+        if not self._fetching:
+            self.log.append([EventLog.drew, t])
+
+    def fetch(self, fetch: Callable) -> Any:
+        """Return a function that fetches a batch without logging, because its operations are no part of the model."""
+        return partial(self.fetched, fetch) if recorder_of(current()) is self and not self._fetching else None
+
+    def fetched(self, fetch: Callable) -> Any:
+        """Fetch a batch; only operations through which gradients pass are logged."""
+        nest = self.nest
+        for rec in nest:
+            rec._fetching = True
+        try:
+            with use(current().but()):  # all operations come through `handles`
+                return fetch()
+        finally:
+            for rec in nest:
+                rec._fetching = False
+
+    def communicated(self, call: Any, ended: bool) -> None:
+        """Log that a communicating call is about to write its results, or has ended."""
+        self._outer = None
+        self.log.append(
+            [EventLog.transfer_ended, call, transfer_entry(call)]
+            if ended
+            else [EventLog.transfer_writes, call, call.reads]
+        )
+
+    # ------------------------------------------------------------------ checkpoints, layers, Functions and modules
+    def checkpoint(self, what: str, node: Any, inputs: Any) -> None:
+        """Log that a checkpoint begins, or runs again (regions.py)."""
+        facts = (inputs, edges_of(inputs)) if what == "region_began" else ()
+        self._outer = None
+        self.log.append([getattr(EventLog, what), node, *facts])
+
+    def log_call(self, layer: Layer, cls: Any, args: tuple) -> Event | None:
+        """Log an operation with its arguments as a transform receives it, and return the event."""
+        if layer in self.around:
+            return None
+        self._sights.append((layer.name, [list(a.shape) for a in args if isinstance(a, Tensor)]))
+        event, *seen = sight(layer, cls, args, self.around)
+        self.ran_jvp = self.ran_jvp or any(seen[-1])
+        self.log.append([EventLog.sight_began, event, *seen])
+        return event
+
+    def log_result(self, event: Event, layer: Layer, out: Any) -> None:
+        """Log the transform's result, or None if it failed."""
+        outs = [o for o in (out if isinstance(out, (tuple, list)) else (out,)) if isinstance(o, Tensor)]
+        seen = [below(o, self.around) for o in outs], [dims_of(o, self.around) for o in outs]
+        self.log.append([EventLog.sight_ended, event, *seen, tangents_of(layer, outs, self.around)])
+
+    def module_begins(self, module: Any) -> None:
+        """Log that a module's call begins."""
+        self.log.append([EventLog.module_entered, module])
+
+    def module_ends(self, module: Any) -> None:
+        """Log that a module's call is over."""
+        self.log.append([EventLog.module_left, module])
