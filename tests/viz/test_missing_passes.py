@@ -103,4 +103,4 @@ def test_other_values_that_are_not_recorded_are_blamed_on_nothing_else():
             recorded(lines)
     with pytest.raises(Usage, match="y in net.py has no graph: another thread made it"):
         recorded("y = threaded(lambda: x * 2)", "torch")
-    assert missing("y = threaded(lambda: x * 2) * 3", "torch") == {"jvp": "no tangent passes from v0 to it"}
+    assert missing("y = threaded(lambda: x * 2) * 3", "torch") == {"jvp": "no tangent passes from made[0] to it"}
