@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from . import text
+from .backward_passes import which
 from .drawn_graph import Graph
 
 MOST = 12  # names in a list: a text that is read aloud must be short
@@ -21,9 +22,9 @@ def alt(graph: Graph, passes: Sequence[str]) -> str:
     'Graph of square, forward and backward pass: mul, sum; result: v1 25; gradients: a [6, 8].'
     """
     name, show = text.shorten(graph.record["program"].get("name") or "", 60), graph.view.show
-    parts = [
-        f"Graph{' of ' * bool(name)}{name}, {named(passes)}: {listed(map(_operation, graph.ops)) or 'no operation'}"
-    ]
+    of = which(graph.origins) if "backward" in passes else ""
+    shown = named(passes) + f" ({of})" * bool(of)
+    parts = [f"Graph{' of ' * bool(name)}{name}, {shown}: {listed(map(_operation, graph.ops)) or 'no operation'}"]
     leaves = [node.outputs[0] for node in graph.nodes if not node.is_op and node.kind != "copy"]
     leaves += [held.value for node in graph.nodes for held in node.held]
     results = sorted(graph.outputs & graph.shown)

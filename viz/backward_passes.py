@@ -66,6 +66,11 @@ def which(shown: Sequence[Origin]) -> str:
     return "".join(f"backward {one.words}" for one in shown if one.words)
 
 
+def passed(name: str, shown: Sequence[Origin]) -> str:
+    """Return the name of a pass; of backward, which one it is if the record has several."""
+    return which(shown) or name if name == "backward" else name
+
+
 def beginning(shown: Sequence[Origin], value: int) -> str:
     """Tell how the gradient of an output begins: there, or with the pass of another value, which the picture leaves out."""
     if not shown or any(value in one.roots for one in shown):
@@ -90,14 +95,14 @@ def grad_held(record: dict, values: dict[int, dict], value: int, runs: Collectio
     """
     added = {one["after"]: one for one in record.get("grads", ())}
     last = next((one for one in reversed([*added.values()]) if one["value"] == value and one["run"] in runs), None)
-    if last is None or last["before"] is None:
+    if last is None or last.get("before") is None:
         return ""
     lines = {one["run"]: line(one.get("where")) for one in record["backwards"]}
     amount, before = last["after"], last["before"]
     earlier: list[str] = []
     while (one := added.pop(before, None)) is not None:
         earlier.append(f"{bare(values[one['gives']])} from {lines[one['run']] or 'an earlier backward'}")
-        before = one["before"]
+        before = one.get("before")
     if before is not None:
         earlier.append(f"{bare(values[before])} already there")
     rest = [f"{len(earlier) - MOST} others"] if len(earlier) > MOST + 1 else []

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from . import text
+from .backward_passes import passed
 from .card_parts import Card
 from .cards import flow_text, words
 from .drawn_graph import Edge, Graph
@@ -32,7 +33,9 @@ PAPER = ("copy", "port", "saved")  # cards without a band
 
 def dot(graph: Graph, cards: dict[str, Card], passes: list[str], theme: Theme = LIGHT) -> str:
     """Write the passes as DOT; several passes become clusters."""
-    title = text.shorten(graph.record["program"].get("name") or "", 60)
+    name, program = "".join(passes[:1]) * (len(passes) == 1), graph.record["program"]
+    about = text.shorten(program.get("name") or "", 60), program.get("iteration"), passed(name, graph.origins)
+    title = " · ".join(one for one in about if one and one != name)
     page, ink = ({"bgcolor": quoted(theme.page)} if theme.page else {}), quoted(theme.texts["call"].colour)
     line = quoted(theme.looks["paper-op"].stroke)
     whole = {"labelloc": "t", "fontname": "Helvetica", "label": quoted(title), "fontcolor": ink, **page}
@@ -48,7 +51,7 @@ def dot(graph: Graph, cards: dict[str, Card], passes: list[str], theme: Theme = 
             out += _pass(graph, cards, name, "", theme)
         else:
             inner = _pass(graph, cards, name, f"{name}-", theme)
-            out += [f"  subgraph cluster_{name} {{", f"  label={name}", *inner, "  }"]
+            out += [f"  subgraph cluster_{name} {{", f"  label={quoted(passed(name, graph.origins))}", *inner, "  }"]
     return "\n".join([*out, "}", ""])
 
 

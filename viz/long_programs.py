@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import random
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -47,16 +48,20 @@ class TooMany(Exception):
 class Limit(Backwards):
     """Inside `with limit:`, the recordings of a program are limited to a part, or that part is found if it is None.
 
-    `value` returns the wanted value, or None before the program has it.
+    `values` returns tensors of the program by their names, among them the wanted one as soon as the program has it.
     """
 
-    def __init__(self, value: Callable[[], Any], part: Part | None, torch: bool, iteration: int | None = None):
+    def __init__(
+        self, values: Callable[[], dict], name: str, part: Part | None, torch: bool, iteration: int | None = None
+    ):
         super().__init__(torch)
-        self.value, self.part, self.iteration = value, part, iteration
-        self.count = self.made = 0  # the backwards so far, and those until the value existed
-        self.rounds = 0  # the values that the name has had at the end of backwards: one in each round of a loop
-        self.had: Any = None  # the last of them, or that of the wanted iteration
-        self.last: Any = None  # the value at the last backward
+        self.values, self.name, self.part, self.iteration = values, name, part, iteration
+        self.count = self.made = 0  # the backwards so far, and those until the wanted value existed
+        self.had: Any = None  # the wanted value: the last one, or that of the wanted iteration
+        self.last: dict[str, Any] = {}  # the values at the last backward
+        self.rounds: Counter[str] = (
+            Counter()
+        )  # how many values a name has had at backwards: one in each round of a loop
         self.recordings: list = []
         self.paused = self.begun = False
 
@@ -69,11 +74,9 @@ class Limit(Backwards):
 
             self.recordings += RUNNING.recorders[-1:]
         program()
-        now = self.value()
-        if now is not self.last:  # made after the last backward
-            self.count += 1
-            self.note(now)
-            self.count -= 1
+        self.count += 1  # for what is made after the last backward
+        self.note()
+        self.count -= 1
         if self.part is None and self.paused:
             made = self.count if self.had is None else self.made
             raise TooMany(Part(made - BEFORE, made + 1))
@@ -84,20 +87,22 @@ class Limit(Backwards):
     def ended(self, edges: list, theirs: list) -> None:
         """Count a backward, and pause the recordings or let them go on if it is time."""
         self.count += 1
-        self.note(self.value())
+        self.note()
         first, last = self.part or (MANY, MANY)
         if self.count == last or self.count == 1 < first and self.part is not None:
             self.pause()
         elif first <= self.count < last:
             self.go_on()
 
-    def note(self, now: Any) -> None:
-        """Note the value at the end of a backward; a new one belongs to another round of the program's loop."""
-        if now is self.last or now is None:
-            return
-        self.last, self.rounds = now, self.rounds + 1
-        if self.iteration in (None, self.rounds):
-            self.had, self.made = now, self.count
+    def note(self) -> None:
+        """Note the values at the end of a backward; a new one of a name belongs to another round of the program's loop."""
+        for name, now in self.values().items():
+            if now is None or now is self.last.get(name):
+                continue
+            self.last[name] = now
+            self.rounds[name] += 1
+            if name == self.name and self.iteration in (None, self.rounds[name]):
+                self.had, self.made = now, self.count
 
     def pause(self) -> None:
         """Pause the recordings, unless the program is in a `with` block that would end in them."""

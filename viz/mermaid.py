@@ -6,6 +6,7 @@ the graph, so the backward pass runs from bottom to top, with its arrows in the 
 
 from __future__ import annotations
 
+from .backward_passes import passed
 from .card_parts import Card
 from .cards import flow_text, words
 from .drawn_graph import Graph
@@ -38,7 +39,11 @@ def mermaid(graph: Graph, cards: dict[str, Card], passes: list[str], theme: Them
     else:
         out = [f"flowchart {way}"]
         for name in passes:
-            out += [f"  subgraph {name}", f"    direction {TURNED[way] if name == 'backward' else way}"]
+            title = escaped(passed(name, graph.origins))
+            out += [
+                f"  subgraph {name}" + f'["{title}"]' * (title != name),
+                f"    direction {TURNED[way] if name == 'backward' else way}",
+            ]
             out += ["  " + line for line in _pass(graph, cards, name, name + "_")] + ["  end"]
     for kind in kinds_in(cards):
         paper = theme.looks[f"paper-{kind}"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import legend, slide, stories, text
-from .backward_passes import which
+from .backward_passes import passed, which
 from .card_parts import Card
 from .drawn_graph import Graph
 from .drawn_pass import Placed
@@ -99,6 +99,8 @@ def heading(graph: Graph, title: str, at: int | None = None, until: int | None =
     """Make the heading of a page; on a slide only the title, large. In a film it appears and disappears at given steps."""
     if graph.view.slide:
         shift = slide.SIDE - slide.TITLE * MARGIN, -20.0
+        if title == TITLES["backward"]:
+            title += passed("backward", graph.origins).removeprefix("backward")
         return Group("", "heading", headings(graph, title)[:1], shift=shift, at=at, until=until, scale=slide.TITLE)
     return Group("", "heading", headings(graph, title), at=at, until=until)
 
@@ -132,9 +134,9 @@ def headings(graph: Graph, title: str) -> list[Text]:
     """Return the title of a picture and the line below it; a jvp pass needs no saved tensors and does not count them."""
     program = graph.record["program"]
     what = text.shorten(program.get("name") or "", 60)
-    passed = which(graph.origins) if title == TITLES["backward"] else ""
+    of = which(graph.origins) if title == TITLES["backward"] else ""
     file = text.shorten(text.file_name(program.get("file")), 60)
-    counts = [*filter(None, (program.get("iteration"), passed)), *([graph.ranks] if graph.lanes else [])]
+    counts = [*filter(None, (program.get("iteration"), of)), *([graph.ranks] if graph.lanes else [])]
     counts += [text.counted(graph.operations, "operation")]
     saved = 0 if title == TITLES["jvp"] else graph.saved_bytes()
     counts += [f"{text.size(saved)} saved for backward"] if saved else []

@@ -8,6 +8,7 @@ import io
 import linecache
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
@@ -44,7 +45,7 @@ class Program:
     times: bool = False  # True to record the time of each operation
     backward: int | None = None  # the number of the backward to show among those from the tensor; None: the last one
     iteration: int | None = None  # the round of the program's loop to show; None: the last one
-    rounds: int = 0  # the number of rounds, once it has run
+    rounds: Counter[str] = field(default_factory=Counter)  # the number of rounds for each name, once it has run
     part: Part | None = None  # the part that is recorded, if it is known
     cells: Sequence[tuple[str, str]] = ()  # of a notebook: what its cells are called as files, and their code
 
@@ -136,10 +137,14 @@ class Program:
     def chosen(self, made: dict, name: str) -> dict:
         """Return the part of a record that leads to its outputs, in the backward pass and the iteration to show."""
         part = leading_to_outputs(of_passes(made, self.runs(made, name)))
-        if self.rounds < 2:
+        names = [name, *(v["name"] for v in part["values"] if v["id"] in part["outputs"])]
+        rounds = max(self.rounds[one.partition(",")[0]] for one in names)
+        if rounds < 2:
             return part
-        which = f"iteration {self.iteration or self.rounds} of {self.rounds}"
-        return {**part, "program": {**part["program"], "iteration": which}}
+        return {
+            **part,
+            "program": {**part["program"], "iteration": f"iteration {self.iteration or rounds} of {rounds}"},
+        }
 
     def runs(self, made: dict, name: str) -> list[int] | None:
         """Return the backward pass of a record to show; None for the last one from each of its outputs."""
@@ -226,13 +231,15 @@ class Program:
         """
         from .long_programs import MANY, Limit, Start, TooMany, silent
 
-        start, value = Start(self.folder), lambda: self.names.get(name.partition(",")[0])
+        start, first = Start(self.folder), name.partition(",")[0]
+        named = lambda: {first: self.names.get(first)}
+        tensors = lambda: {key: value for key, value in self.names.items() if library_of_tensor(value)}
         while True:
-            limit = Limit(value, self.part, self.libraries.torch, self.iteration)
+            limit = Limit(named if name else tensors, first, self.part, self.libraries.torch, self.iteration)
 
             def run() -> Any:
                 limit.run(self.run)
-                self.rounds = max(self.rounds, limit.rounds)
+                self.rounds |= limit.rounds  # the larger number of each
                 results = found()
                 return results if self.iteration is None else self.of_iteration(name, limit.had)
 
@@ -248,9 +255,10 @@ class Program:
 
     def of_iteration(self, name: str, value: Any) -> Any:
         """Return the value of the wanted iteration; raise Usage if the program has fewer."""
-        if self.iteration is not None and self.iteration <= self.rounds and library_of_tensor(value):
+        rounds = self.rounds[name]
+        if self.iteration is not None and self.iteration <= rounds and library_of_tensor(value):
             return value
-        many = f"{self.rounds or 'no'} iteration{'s' * (self.rounds != 1)} with a backward"
+        many = f"{rounds or 'no'} iteration{'s' * (rounds != 1)} with a backward"
         raise Usage(f"{name} has {many}, so there is no --iteration {self.iteration}.")
 
     def record_function(self, name: str, passes: Sequence[str], args: str | None) -> tuple[dict, list[str]]:

@@ -1,4 +1,4 @@
-"""PyTorch programs that run several backward passes: a loss is shown, and explained, with the gradients of its own pass."""
+"""PyTorch programs that run several backward passes: a loss is shown and explained by the pass that began there."""
 
 import pytest
 import torch

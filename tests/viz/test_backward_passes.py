@@ -401,3 +401,15 @@ def test_explain_of_grad_adds_up_the_passes_since_it_was_empty():
         first = explain(w.grad).numbers
         (h * h).sum().backward()
     assert rec is not None and first == [3.0] and explain(w.grad).numbers == [39.0] and not explain(w.grad).notes
+
+
+def test_every_format_names_the_pass_among_several():
+    record = recorded(TWICE)
+    whole, one = viz.Drawing(record, BOTH), viz.Drawing(record, ("backward",))
+    slide = viz.Drawing(record, ("backward",), view=viz.view.view_of(size="slide"))
+    said = "backward 2 of 2, prog.py:5"
+    for made in (whole.dot(), one.dot(), whole.mermaid(), whole.svg(), whole.text(), whole.tex(), whole.alt()):
+        assert said in made.replace("\\_", "_")
+    assert (
+        "Backward pass 2 of 2, prog.py:5" in slide.svg() and said in list(whole.html().splitlines())[-1] + whole.html()
+    )

@@ -92,7 +92,7 @@ def test_the_command_says_it_and_prints_once(tmp_path):
 def test_explain_derives_the_last_of_few_steps(tmp_path):
     (tmp_path / "train.py").write_text(TRAINING.format(steps=3))
     explained = command.minigrad(tmp_path, "explain", "train.py:loss").stdout.decode()
-    assert explained.startswith("∂loss[3]/∂net[0].weight")
+    assert explained.startswith("∂loss/∂net[0].weight")
 
 
 def test_memory_that_changes_unseen_has_its_numbers_in_both_places(tmp_path, monkeypatch):
