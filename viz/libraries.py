@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-OURS = ("minigrad", "viz", "torch")  # no modules of the program
+OURS = ("minigrad", "viz")  # no modules of the program
 
 
 def sources(text: bytes, folder: Path) -> dict[str, ast.Module]:

@@ -106,14 +106,8 @@ class GroupSettings:
 
 def step(optimizer: Any, group: dict, given: list) -> list:
     """Update a group's parameters, given as (parameter, gradient), by kernels; return those that no kernel can update."""
-    heard = events.writes is not unheard  # by a recording, which may have the parameters as they were
-    if (
-        heard
-        or current() is not OFF
-        or only_definitions()
-        or not home(optimizer).startswith("minigrad.")
-        or is_small(given)
-    ):
+    own = home(optimizer).startswith("minigrad.")
+    if current() is not OFF or only_definitions() or not own or is_small(given):
         return given
     settings, there = GroupSettings(optimizer, group), known.setdefault(optimizer, {})
     return [(p, g) for p, g in given if not updated(p, g, optimizer.state[p], settings, there)]
@@ -143,6 +137,9 @@ def updated(p: Tensor, g: Tensor, state: dict, settings: GroupSettings, there: d
             return False
         arrays = [found.flat[0], (a if a.flags.carray else a.copy()).reshape(-1), *found.flat[1:]]
         arrays = [arrays[i] for i in kernel.arrays]
+        if events.writes is not unheard:  # a recording that is over may have these tensors as they were
+            for t in (p, *[one for one in state.values() if isinstance(one, Tensor)]):
+                events.writes(t)
         if a.size < 2 * threads.GRAIN:
             kernel.entry(*arrays, *numbers)
         else:
