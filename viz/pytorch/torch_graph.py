@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -238,10 +239,14 @@ class Backward:
         if not runs:
             return None
         arrived = self.arrived.get(value, {})
-        parts = tuple([part for run in runs for part in ([arrived[run]] if run in arrived else self.given[value][run])])
-        if parts not in self.sums:
-            self.sums[parts] = total(list(parts))
-        return self.sums[parts]
+        parts = [part for run in runs for part in ([arrived[run]] if run in arrived else self.given[value][run])]
+        return reduce(self.plus, parts)
+
+    def plus(self, one: Noted, other: Noted) -> Noted:
+        """Return the sum of two gradients, which is one value: the content of a `.grad` is the gradient of its leaf."""
+        if (one, other) not in self.sums:
+            self.sums[one, other] = total([one, other])
+        return self.sums[one, other]
 
     def gradients(self) -> dict[Noted, Noted]:
         """Return all gradients, by the value they belong to."""
@@ -274,9 +279,11 @@ class Backward:
             after = gives
         else:
             known = [one.after for one in self.accumulations if one.value is value][-1:]
-            before = next((one for one in known if same(total([one, gives]).array, after.array)), None)
+            before = next((one for one in known if same(self.plus(one, gives).array, after.array)), None)
             if before is None:  # the program has set or written it
                 before = Noted(held, "gradient", after.array - gives.array)
+            else:
+                after = self.plus(before, gives)
         self.accumulations.append(Accumulation(value, len(self.runs), gives, before, after))
 
 
