@@ -32,7 +32,7 @@ class Backward:
         self.recorder = recorder
         self.runs: list[Run] = []
         self.running: list[tuple] = []  # the calls of the engine that are under way: roots, line, keep, create
-        self.numbers: dict[int, int] = {-1: 0}  # PyTorch's number of a run of backward -> its number here
+        self.numbers = {-1: 0, recorder.within: 0}  # PyTorch's number of a run of backward -> its number here
         self.accumulations: list[Accumulation] = []
         self.owner: dict[Any, Call] = {}  # node -> the operation it belongs to
         self.leaves: dict[int, list[Noted]] = {}  # id of a leaf -> its values that were used, one after each write
