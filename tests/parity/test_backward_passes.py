@@ -71,3 +71,17 @@ def test_passes_iterations_and_several_losses_are_chosen_as_in_minigrad():
     assert "iteration 3 of 50" in drawn(LOOP.replace("N", "50"), iteration=3)
     words = drawn(TWO, "a,b")
     assert "grad from a = [3]" in words and "grad from b = [36]" in words
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "h.register_hook(lambda g: g * 5)\na = h.exp().sum()\na.backward()",
+        "a = h.exp().sum()\ntorch.autograd.backward([a, h], [torch.tensor(1.0), torch.tensor([10.0, 20.0])])",
+    ],
+)
+def test_gradients_that_no_operation_sends_are_marked_as_in_minigrad(lines):
+    source = HEAD + "h = w * v\n" + lines
+    both = [Program("prog.py", source.encode()), program(source)]
+    ours, theirs = [str(explanation(one, "a", "w", None, None)) for one in both]
+    assert theirs == ours and "a hook set it, or a backward started here" in theirs

@@ -199,6 +199,14 @@ def leaves_on_the_same_memory(torch, x):
 
 
 @program((2,))
+def a_leaf_that_is_used_before_it_is_one(torch, x):
+    y = x.detach()
+    z = y * 2
+    y.requires_grad_()
+    return (z * y).sum() + (x * x.detach().requires_grad_(False)).sum()
+
+
+@program((2,))
 def a_leaf_written_between_uses(torch, x):
     first = (x * 3.0).sum()
     with torch.no_grad():

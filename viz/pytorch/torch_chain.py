@@ -104,13 +104,26 @@ class Chain:
         counted = [gives for run, one, _, gives in call.flows if one is value and run in shown]
         return np.array(sum(held(gives) for gives in counted)) if counted else None
 
+    def replaced(self, value: Noted) -> np.ndarray | None:
+        """Return the gradient of a value if it is not what operations sent, because of a hook or as a backward began there."""
+        runs = [run.number for run in self.runs if not run.differentiated]
+        sent = self.backward.given.get(value, {})
+        parts = [held(gives) for run in runs for gives in sent.get(run, ())]
+        whole = self.backward.gradient(value, self.runs) if parts else None
+        if whole is None or near(np.array(sum(parts)), held(whole), max(map(largest, parts))):
+            return None
+        return held(whole)
+
     def pull(self, outputs: list[Noted]) -> None:
-        """Run backward from the recorded gradients of the results."""
+        """Run backward from the recorded gradients of the results; where a hook replaced one, it is replaced here."""
         roots = [self.tensor(o) for o in outputs]
         given = [self.backward.gradient(o, self.runs) for o in outputs]
         seeds = [t.new_ones(t.shape) if g is None else wrap(np.array(held(g))) for t, g in zip(roots, given)]
         leaves = [t for t in self.tensors.values() if t.requires_grad and t.is_leaf]
         pairs = [(t, seed) for t, seed in zip(roots, seeds) if t.requires_grad]
+        for value, t in self.tensors.items():
+            if t.requires_grad and (whole := self.replaced(value)) is not None:
+                t.register_hook(lambda _, whole=whole: wrap(np.array(whole)))
         if pairs and leaves:
             ends, starts = zip(*pairs)
             self.rec.added_backward = True

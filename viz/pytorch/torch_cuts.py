@@ -51,8 +51,13 @@ class Cuts:
         """Return True if a detached tensor is a separate value by now."""
         return (cut := self.of(t)) is not None and bool(cut.call.outputs)
 
-    def note(self, name: str, source: torch.Tensor, out: torch.Tensor, tracked: bool, at: Noted, where: Any) -> bool:
-        """Note that a call takes a tensor out of its history; return False if it has none."""
+    def before(self, t: torch.Tensor) -> Noted | None:
+        """Return the value of a tensor; None for a detached one that nothing has read, which has no value yet."""
+        cut = self.of(bottom(t))
+        return None if cut is not None and not cut.call.outputs else self.recorder.ref(t)
+
+    def note(self, name: str, source: torch.Tensor, out: torch.Tensor, tracked: bool, at: Any, where: Any) -> bool:
+        """Note that a call takes a tensor out of its history, from its value `at`; return False if it has none."""
         known, low = self.of(bottom(source)), bottom(out)
         if (
             self.recorder.crossings is not None

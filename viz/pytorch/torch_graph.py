@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ class Backward:
         self.recorder = recorder
         self.runs: list[Run] = []
         self.running: list[tuple] = []  # the calls of the engine that are under way: roots, line, keep, create
-        self.numbers: dict[int, int] = {-1: 0}  # PyTorch's number of a run of backward -> its number here
+        self.numbers = {-1: 0, recorder.within: 0}  # PyTorch's number of a run of backward -> its number here
         self.accumulations: list[Accumulation] = []
         self.owner: dict[Any, Call] = {}  # node -> the operation it belongs to
         self.leaves: dict[int, list[Noted]] = {}  # id of a leaf -> its values that were used, one after each write
@@ -238,10 +239,14 @@ class Backward:
         if not runs:
             return None
         arrived = self.arrived.get(value, {})
-        parts = tuple([part for run in runs for part in ([arrived[run]] if run in arrived else self.given[value][run])])
-        if parts not in self.sums:
-            self.sums[parts] = total(list(parts))
-        return self.sums[parts]
+        parts = [part for run in runs for part in ([arrived[run]] if run in arrived else self.given[value][run])]
+        return reduce(self.plus, parts)
+
+    def plus(self, one: Noted, other: Noted) -> Noted:
+        """Return the sum of two gradients, which is one value: the content of a `.grad` is the gradient of its leaf."""
+        if (one, other) not in self.sums:
+            self.sums[one, other] = total([one, other])
+        return self.sums[one, other]
 
     def gradients(self) -> dict[Noted, Noted]:
         """Return all gradients, by the value they belong to."""
@@ -276,9 +281,11 @@ class Backward:
             after = gives
         else:
             known = [one.after for one in self.accumulations if one.value is value][-1:]
-            before = next((one for one in known if same(total([one, gives]).array, after.array)), None)
+            before = next((one for one in known if same(self.plus(one, gives).array, after.array)), None)
             if before is None:  # the program has set or written it
                 before = Noted(held, "gradient", after.array - gives.array)
+            else:
+                after = self.plus(before, gives)
         self.accumulations.append(Accumulation(value, len(self.runs), gives, before, after))
 
 

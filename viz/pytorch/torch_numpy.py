@@ -50,7 +50,7 @@ class Crossings(NumPyLines):
         if not self.is_running() or self.before:
             self.box = Call("forward", "NumPy", Where())
             self.box.inputs = self.begin()
-            self.box.formula, self.box.word = "NumPy(inputs)", ""
+            self.box.formula, self.box.word, self.box.cut = "NumPy(inputs)", "", "NumPy"
             self.recorder.calls.append(self.box)
         self.lines.append(self.line())
         self.box.outputs.append(self.recorder.result(t, self.box))

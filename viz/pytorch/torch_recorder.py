@@ -138,7 +138,7 @@ class Recorder:
         if name not in (*SAME, "grad"):
             return self.call(func, name, args, kwargs)
         with self.aside():
-            before = [(t, has_history(t), self.ref(t)) for t in tensors_in(args)[:1] if name != "grad"]
+            before = [(t, has_history(t), self.cuts.before(t)) for t in tensors_in(args)[:1] if name != "grad"]
         out = func(*args, **kwargs)
         with self.aside():
             if isinstance(out, tuple) and name == "grad":
@@ -148,7 +148,7 @@ class Recorder:
                 self.backward.stored(args[0], out)
             for (source, tracked, value), t in zip(before, tensors_in(out) or args[:1]):
                 cuts = name in CALLS and self.cuts.note(name, source, t, tracked, value, where(sys._getframe(1)))
-                if not cuts:
+                if value is not None and not cuts:
                     self.assign(t, value)
         return out
 
@@ -280,8 +280,12 @@ class Recorder:
         return self.assign(t, made)
 
     def is_of(self, value: Noted, t: torch.Tensor) -> bool:
-        """Return True if a value belongs to a leaf; `requires_grad_` turns an input or a computed value into one."""
-        if value.kind == "input" or value.kind == "computed" and self._owners[value] is t:
+        """Return True if a value belongs to a leaf; `requires_grad_` turns an input or a computed value into one.
+
+        One that `detach` computed stays: the leaf is another value, as the gradient of one is none of the other.
+        """
+        own = self._owners[value] is t and value not in self.cuts.tensors
+        if value.kind == "input" or value.kind == "computed" and own:
             value.kind = "parameter"
             self._owners[value] = self.tensors[value] = t
         return value.kind == "parameter" and self._owners[value] is t
