@@ -186,7 +186,12 @@ class Builder:
         backwards = [backward(run, run in shown, self.number, self.numbers) for run in passes]
         own = [one for one in self.backward.accumulations if one.value in self.numbers]
         number = lambda one: None if one is None else self.number(one)
-        grads = [schema.Accumulation(self.number(one.value), one.run, *map(number, one[2:])) for one in own]
+        grads = [
+            schema.Accumulation(
+                self.number(one.value), one.run, self.number(one.gives), number(one.before), self.number(one.after)
+            )
+            for one in own
+        ]
         values = [
             schema.Value(i, v.name, "", "", v.kind, v.shape, v.dtype, v.device, v.bytes, v.summary)
             for v, i in self.numbers.items()
