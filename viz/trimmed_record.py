@@ -71,7 +71,7 @@ def leading_to_outputs(record: dict) -> dict:
 
 def numbers_read(record: dict) -> dict[float, int]:
     """Return the numbers that Python reads where no gradient passes, each with its value: `x / x.norm().item()`."""
-    values = {value["id"]: value["summary"].get("values") for value in record["values"]}
+    values = {value["id"]: value.get("summary", {}).get("values") for value in record["values"]}
     read = [one["value"] for one in record.get("reads", ()) if one.get("cut")]
     return {values[v]: v for v in read if isinstance(values[v], float) and not values[v].is_integer()}
 

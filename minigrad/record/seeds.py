@@ -18,7 +18,7 @@ import numpy as np
 from ..core.tensor import Tensor
 from ..errors import error
 from ..places import is_library_frame, local_variables
-from .labels import as_expression
+from .labels import as_expression, as_label, as_label
 from .values import NOTHING, bottom
 
 RANDOM, FIRST = "random", "first"
@@ -204,7 +204,7 @@ def is_among(given: str, names: Iterable[str]) -> bool:
     (True, True, True)
     """
     words = lambda name: re.findall(r"\w+", name)
-    return any(words(given) in (words(name), words(as_expression(name))) for name in names)
+    return any(words(given) in (words(name), words(as_expression(name)), [as_label(name)]) for name in names)
 
 
 def parsed(text: str) -> tuple[str, Any]:

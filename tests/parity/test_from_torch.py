@@ -144,6 +144,17 @@ def test_gradients_of_two_runs_add_up_as_in_grad():
     assert times.inputs[0] == record.gradients[record.ops[0].inputs[0]]
 
 
+def test_gradients_without_elements_are_recorded_but_not_what_grad_holds():
+    def twice(x):
+        y = (x * 2).sum()
+        y.backward(retain_graph=True)
+        y.backward()
+        return y
+
+    record = viz.from_torch(twice, torch.ones(2, device="meta", requires_grad=True)).to_dict()
+    assert [len(one["gradients"]) for one in record["backwards"]] == [3, 3] and not record["grads"]
+
+
 def test_what_is_kept_is_freed_by_backward_unless_the_graph_is_retained():
     def program(x, retain):
         y = (x.exp() * x).sum()

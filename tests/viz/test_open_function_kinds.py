@@ -172,7 +172,10 @@ def test_numpy_is_a_box_with_its_lines_in_every_format(format):
 
 def test_the_box_of_numpy_stands_between_what_it_reads_and_what_it_makes():
     _, room = inside(drawn(sort_in_numpy), "forward")
-    assert [(edge.source.kind, edge.target.kind) for edge in room.frame.graph.edges] == [("port", "cut"), ("cut", "port")]
+    assert [(edge.source.kind, edge.target.kind) for edge in room.frame.graph.edges] == [
+        ("port", "cut"),
+        ("cut", "port"),
+    ]
     (box,) = [card.node.record for card in room.cards.values() if card.node.is_op]
     lines = box["where"]["code"].splitlines()
     assert lines[0] == "array = x.numpy()" and lines[-1] == ")" and "# both" not in box["where"]["code"]

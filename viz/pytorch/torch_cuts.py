@@ -69,7 +69,8 @@ class Cuts:
             return False
         if low is bottom(source):
             self.recorder.tangents.forget(low)
-        if name == "requires_grad_" and not any(at in call.inputs for call in self.recorder.calls if not call.inplace):
+        frozen = known is None and name == "requires_grad_"
+        if frozen and not any(at in call.inputs for call in self.recorder.calls if not call.inplace):
             self.recorder.reads.append((len(self.recorder.calls), at, name, where, True))
             return False
         if known is None:

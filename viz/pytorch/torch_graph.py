@@ -275,7 +275,7 @@ class Backward:
         if held is None or held.is_sparse:
             return
         after, before = Noted(held, "gradient"), None
-        if after.array is None or gives.array is None:
+        if after.array is None or gives.array is None:  # on the device "meta"
             return
         if same(after.array, gives.array):
             after = gives
