@@ -18,7 +18,7 @@ import numpy as np
 from ..core.tensor import Tensor
 from ..errors import error
 from ..places import is_library_frame, local_variables
-from .labels import as_expression, as_label, as_label
+from .labels import as_expression, as_label
 from .values import NOTHING, bottom
 
 RANDOM, FIRST = "random", "first"
