@@ -24,7 +24,7 @@ class Origin:
     roots: tuple[int, ...]  # the values where it began
     name: str  # of these
     place: str  # its line
-    own: bool  # True if it began at an output
+    own: bool  # True if it began at an output, or gave it
     gradients: Mapping[int, int]  # of values
     turn: tuple[int, int] = (1, 1)  # the number of this pass among those from the same values, and their number
 
@@ -45,9 +45,10 @@ def origins(record: dict) -> list[Origin]:
         same = [other["run"] for other in known if other["roots"] == one["roots"]]
         inner = [other["run"] for other in record["backwards"] if other.get("within") == one["run"]]
         name = ", ".join(names[root] for root in one["roots"])
-        own = not record.get("outputs") or not set(record["outputs"]).isdisjoint(one["roots"])
-        turn = same.index(one["run"]) + 1, len(same)
         gradients = {int(value): gradient for value, gradient in one["gradients"].items()}
+        ends = {*one["roots"], *gradients.values()}  # as the result of func.grad is a gradient
+        own = not record.get("outputs") or not set(record["outputs"]).isdisjoint(ends)
+        turn = same.index(one["run"]) + 1, len(same)
         runs = frozenset([one["run"], *inner])
         found.append(Origin(runs, tuple(one["roots"]), name, line(one.get("where")), own, gradients, turn))
     order = {value: place for place, value in enumerate(record.get("outputs", ()))}
