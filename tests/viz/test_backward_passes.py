@@ -413,3 +413,10 @@ def test_every_format_names_the_pass_among_several():
     assert (
         "Backward pass 2 of 2, prog.py:5" in slide.svg() and said in list(whole.html().splitlines())[-1] + whole.html()
     )
+
+
+def test_a_page_tells_what_grad_holds():
+    made = content(viz.Drawing(recorded(TWICE), BOTH).whole)
+    ((leaf, words),) = made["held"]
+    assert list(made["values"])[leaf]["name"] == "w" and words == "now [52]: 12 from prog.py:4"
+    assert not content(viz.Drawing(recorded(TWICE, backward=1), BOTH).whole)["held"]

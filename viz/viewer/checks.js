@@ -274,6 +274,7 @@ const PAGE = {
   ops: list(OP),
   outputs: list(value),
   gradients: pairs,
+  held: list(tuple(value, text)),
   tangents: pairs,
   backward: distinct(list(op)),
   files: list(fields({ name: text, lines: map(anyNumeral, text) }, "name", "lines"), 100),

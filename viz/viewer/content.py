@@ -61,6 +61,7 @@ def content(graph: Graph, open: Names = None) -> dict:
         "outputs": translator.places(record.get("outputs", ())),
         "gradients": translator.pairs(graph.gradients),
         "tangents": translator.pairs(graph.tangents),
+        "held": translator.held(),
         "backward": translator.order(nodes),
         "files": files,
         "classes": program.get("classes", {}),
@@ -106,6 +107,12 @@ class Translator:
         index = {"op": self.ran, "value": self.place}
         found = {key: words for key, words in self.graph.specials().items() if key[2] in index[key[1]]}
         return [(name, kind, index[kind][i], words) for (name, kind, i), words in found.items()]
+
+    def held(self) -> list[tuple[int, str]]:
+        """Return what the `.grad` of leaves holds after the passes if it was not empty before."""
+        leaves = [value for value in self.graph.record["values"] if value["kind"] == "parameter"]
+        each = [(value["id"], one) for value in leaves for one in self.graph.passes_apart]
+        return [(self.place[i], words) for i, one in each if (words := self.graph.grad_words(i, one))]
 
     def order(self, nodes: list[Node]) -> list[int]:
         """Return the operations in the order in which backward ran them."""

@@ -10,6 +10,8 @@ const outputs = new Set(data.outputs);
 const firstSpecial = new Map((data.special ?? []).map(([pass, kind, i, words]) => [`${pass}:${kind}:${i}`, words]));
 const gradientOf = new Map(data.gradients);
 const tangentOf = new Map(data.tangents);
+const heldBy = new Map(); // by leaf, what its .grad holds after the passes if it was not empty before
+for (const [value, words] of data.held ?? []) heldBy.set(value, [...(heldBy.get(value) ?? []), words]);
 
 values.forEach((value, i) => {
   value.id ??= i;

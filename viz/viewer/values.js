@@ -115,7 +115,9 @@ function valueParts(value) {
     const paths = terms
       ? button(terms > 1 ? `Paths of its ${terms} contributions` : "Paths to this gradient", () => showPaths(value))
       : null;
-    parts.push(part(`grad of ${values[value].name}`, made, state.paths?.value === value ? pathList() : null, paths));
+    const held = state.step >= gradientKnown.get(value) && (!isLive || isOriginal()) ? (heldBy.get(value) ?? []) : [];
+    const notes = held.map((words) => el("p", { class: "note" }, `.grad is ${words}`));
+    parts.push(part(`grad of ${values[value].name}`, made, notes, state.paths?.value === value ? pathList() : null, paths));
   }
   if (passes.includes("jvp") && tangentKnown.has(value))
     parts.push(
