@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from ..autograd.dual import others
 from ..core.frames import Layer, current, recorder_of, use
 from ..core.graph import history
 from ..core.tensor import Tensor
@@ -60,8 +61,7 @@ class Heard(Tangents, Observer):
         """Log that a leaf stops requiring grad."""
         if before is not None:
             self.detached("requires_grad_", t, t, before)
-            if t._tan is not None and t._tan[0] is self.level:
-                t._tan = None
+            t._tan = t._tan if self.level is None else others(t._tan, self.level)
 
     def is_here(self) -> bool:
         """Return True if the running code is recorded here, possibly by a recording inside this one, too."""
