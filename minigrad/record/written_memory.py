@@ -57,7 +57,7 @@ class WrittenMemory(Transfers):
         if self._writing or any(shares(t, x) for t, *_ in self._watched):
             return
         self.settle()
-        if self.overlapping(bottom(x)):
+        if self.holds(bottom(x)):
             self.freeze(x, restored_copy(bottom(x), []) if is_sole_owner(bottom(x)) else None)
         self.forget(x)
 
@@ -67,7 +67,7 @@ class WrittenMemory(Transfers):
         if how == ".data" or self._fetching:
             return
         self.settle()
-        if not frame.has(self) and not self.overlapping(a):
+        if not frame.has(self) and not self.holds(a):
             return
         self.note_unseen_writes()
         self.lend(a)
@@ -110,6 +110,10 @@ class WrittenMemory(Transfers):
             there[:] = [v for v in there if (not v.is_past if v.within else self.is_current(v) or v.key in self._stale)]
             found += [v for v in there if not (v.array.size and a.size) or np.may_share_memory(v.array, a)]
         return found
+
+    def holds(self, a: np.ndarray) -> bool:
+        """Return True if a write to an array would change a value."""
+        return any([not v.is_past for v in self.overlapping(a)])
 
     def forget(self, x: Tensor, group: OpEntry | None = None) -> None:
         """Note that x's memory was written, maybe by an operation: tensors there have new values from now on."""
