@@ -307,15 +307,15 @@ class EventLog(WrittenMemory):
         where = NOWHERE if code is None else self._places(code, offset)
         group = OpEntry(phase, name or cls.__name__, where, layers)
         group.modules = self._modules
-        if arguments:
-            if name == "setitem":  # which takes a view first
-                self.writes_into([a[1] for a in arguments.values() if is_seen(a)][:1])
-            self.note_arguments(group, bound(name, arguments))
         if not cls.primitive:
             group.name = group.function = cls.__name__
         self.place_in_region(group)
         self.groups.append(group)
         self._open = group
+        if arguments:
+            if name == "setitem":  # which takes a view first
+                self.writes_into([a[1] for a in arguments.values() if is_seen(a)][:1])
+            self.note_arguments(group, bound(name, arguments))
         return group
 
     def note_arguments(self, group: OpEntry, given: dict) -> None:

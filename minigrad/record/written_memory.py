@@ -33,7 +33,8 @@ class WrittenMemory(Transfers):
 
     def __init__(self):
         super().__init__()
-        self._stale: dict[int, OpEntry] = {}  # id of an array whose memory was written through another tensor
+        # id of an array whose memory was written through another tensor -> the last write, None if that was no operation
+        self._stale: dict[int, OpEntry | None] = {}
         self._by_memory: dict[int, list[ValueInfo]] = {}  # memory_key -> the values there
         self._sorted = 0  # number of values in that table
         self._adopted: list[ValueInfo] = []  # values of methods
@@ -56,7 +57,7 @@ class WrittenMemory(Transfers):
         if self._writing or any(shares(t, x) for t, *_ in self._watched):
             return
         self.settle()
-        if self.overlapping(bottom(x)):
+        if self.holds(bottom(x)):
             self.freeze(x, restored_copy(bottom(x), []) if is_sole_owner(bottom(x)) else None)
         self.forget(x)
 
@@ -66,7 +67,7 @@ class WrittenMemory(Transfers):
         if how == ".data" or self._fetching:
             return
         self.settle()
-        if not frame.has(self) and not self.overlapping(a):
+        if not frame.has(self) and not self.holds(a):
             return
         self.note_unseen_writes()
         self.lend(a)
@@ -98,7 +99,7 @@ class WrittenMemory(Transfers):
         noted.summary, noted.contents, noted.lost = summary, text, True
 
     def overlapping(self, a: np.ndarray) -> list:
-        """Return the current values that share memory with an array."""
+        """Return the values that share memory with an array, and are current or were until a write."""
         for v in self.values[self._sorted :]:
             if isinstance(v.array, np.ndarray):
                 self._by_memory.setdefault(memory_key(v.array), []).append(v)
@@ -106,27 +107,42 @@ class WrittenMemory(Transfers):
         found = []
         for key in {memory_key(a), 0} if memory_key(a) else list(self._by_memory):
             there = self._by_memory.get(key, [])
-            there[:] = [v for v in there if (not v.is_past if v.within else self._ids.get(v.key) == v.index)]
+            there[:] = [v for v in there if (not v.is_past if v.within else self.is_current(v) or v.key in self._stale)]
             found += [v for v in there if not (v.array.size and a.size) or np.may_share_memory(v.array, a)]
         return found
+
+    def holds(self, a: np.ndarray) -> bool:
+        """Return True if a write to an array would change a value."""
+        return any([not v.is_past for v in self.overlapping(a)])
 
     def forget(self, x: Tensor, group: OpEntry | None = None) -> None:
         """Note that x's memory was written, maybe by an operation: tensors there have new values from now on."""
         alone = id(x) in self.cuts and id(x) not in self._into  # then the source has a new value, too
+        there = self.overlapping(bottom(x))
         if not alone:
             self._ids.pop(id(bottom(x)), None)  # it may be known by another array, as a gradient in `.grad` is
-        for noted in self.overlapping(bottom(x)):
-            self._ids.pop(noted.key, None)
-            other = noted.array is not bottom(x) or alone and noted.key != id(x)
-            if group is not None and other and not noted.within:
-                self._stale[noted.key] = group
+        for noted in there:
+            if group is None or noted.array is not bottom(x) or alone and noted.key != id(x):
+                self.outdate(noted, group)
+            else:
+                self._ids.pop(noted.key, None)
         if self._lent and id(whole := storage(bottom(x))) in self._lent:
             self._lent[id(whole)].copy = None
+
+    def outdate(self, noted: ValueInfo, group: OpEntry | None = None) -> None:
+        """Note that a tensor has another value from now on, which the next read of it sees: a result of the last write."""
+        if not noted.within:
+            self._ids.pop(noted.key, None)
+            self._stale[noted.key] = group
+
+    def is_current(self, v: ValueInfo) -> bool:
+        """Return True if its tensor has this value now."""
+        return self._ids.get(v.key) == v.index
 
     def keep_values_of(self, made: WrittenMemory) -> dict[int, int]:
         """Keep the values of a method's recording that is over, too; return those that are also values of this one."""
         self.settle()
-        there = [v for v in made.values if isinstance(v.array, np.ndarray) and made._ids.get(v.key) == v.index]
+        there = [v for v in made.values if isinstance(v.array, np.ndarray) and made.is_current(v)]
         same = {v.index: self._ids[v.key] for v in there if v.key in self._ids}
         for v in [*there, *made._adopted]:
             v.within = True
@@ -145,7 +161,7 @@ class WrittenMemory(Transfers):
             there = self.overlapping(lent.whole)
             self.freeze_all(there, lent.whole, lent.copy)
             for noted in there:
-                self._ids.pop(noted.key, None)
+                self.outdate(noted)
             self._lent[id(lent.whole)] = Lent(lent.whole)
 
     def note_unseen_writes(self) -> None:
@@ -157,7 +173,7 @@ class WrittenMemory(Transfers):
         """Note the contents of all values that are still in memory, which the program may write unseen."""
         self.settle()
         self.has_gap = True
-        alive = [v for v in self.values if v.array is not None and not v.is_past and self._ids.get(v.key) == v.index]
+        alive = [v for v in self.values if v.array is not None and not v.is_past and self.is_current(v)]
         self._alive = [(v, digest(v), self.remains(v)) for v in alive]
 
     def forget_written(self) -> None:
@@ -165,4 +181,4 @@ class WrittenMemory(Transfers):
         for v, before, remains in self._alive:
             if digest(v) != before:
                 self.lose(v, *remains)
-                self._ids.pop(v.key, None)
+                self.outdate(v)

@@ -193,3 +193,63 @@ def test_buffers_of_a_module_are_shown_before_and_after_its_call():
         norm(minigrad.tensor([[1.0], [3.0]])).sum().backward()
     shown = {value["shown"]: value["summary"]["values"] for value in rec.to_dict()["values"]}
     assert [0.0] in shown.values() and norm.running_mean.tolist() == [pytest.approx(0.2)]
+
+
+def memory():
+    """Return a tensor and a view of it."""
+    base = minigrad.ones(3)
+    return base, base[:1]
+
+
+def unseen(view):
+    """Write to a tensor in a hook, which a recording does not show as an operation."""
+    h = minigrad.ones(1, requires_grad=True) * 4
+    h.register_hook(lambda g: [view.mul_(5), None][1])
+    h.sum().backward()
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda base, view: [base.mul_(2), base.mul_(3)],
+        lambda base, view: [base.mul_(2), unseen(view), base.mul_(3)],
+        lambda base, view: [unseen(view), base.mul_(3)],
+    ],
+    ids=["an operation", "an operation and a hook", "a hook"],
+)
+def test_a_view_read_after_several_writes_is_a_result_of_the_last_one(write):
+    base, view = memory()
+    with minigrad.record() as rec:
+        view + base
+        write(base, view)
+        view + 7
+    ops = [op for op in rec.to_dict()["ops"] if op["phase"] == "forward"]
+    (maker,) = [op for op in ops if ops[-1]["inputs"][0] in op["outputs"]]
+    assert maker is [op for op in ops if op["inplace"]][-1]
+
+
+def test_a_view_read_after_a_hook_wrote_is_no_result_of_the_operation_before():
+    base, view = memory()
+    with minigrad.record() as rec:
+        view + base
+        base.mul_(2)
+        unseen(view)
+        view + 7
+    made = rec.to_dict()
+    read = [op for op in made["ops"] if op["phase"] == "forward"][-1]["inputs"][0]
+    assert made["values"][read]["summary"]["values"] == [10.0]
+    assert all(read not in op["outputs"] for op in made["ops"])
+
+
+def test_a_view_that_is_taken_again_comes_after_the_write_and_has_the_line_that_reads_it():
+    w = minigrad.ones(1, requires_grad=True)
+    with minigrad.record() as rec:
+        base = w.expand(3) * 1
+        view = base[:1]
+        base.mul_(3)
+        view * 7
+    ops = [op for op in rec.to_dict()["ops"] if op["phase"] == "forward"]
+    assert [op["name"] for op in ops[-3:]] == ["mul", "index", "mul"]
+    written, taken, read = ops[-3:]
+    assert taken["inputs"][0] in written["outputs"] and read["inputs"][0] in taken["outputs"]
+    assert taken["where"]["line"] == read["where"]["line"] == written["where"]["line"] + 1

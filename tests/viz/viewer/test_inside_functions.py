@@ -126,9 +126,10 @@ def test_going_back_is_the_inverse(viewer):
 def test_the_caption_has_the_line_of_the_method_and_its_values(viewer):
     page = viewer(cube_record(), "#backward-4.3")
     rule, line, result, name = caption(page)
-    assert (rule, result, name) == ("v1 * x", "[6, 12, 18]", "v2")
+    assert (rule, result, name) == ("v4 * x", "[6, 12, 18]", "v5")
+    assert now(page) == ["v4 * xv5 = [6, 12, 18]"]
     assert line.startswith("MyCube.backward, line ") and line.endswith(": return grad_output * dx + grad_dx * 6 * x")
-    assert page.text("#caption small") == "v1 = [6, 6, 6], x = [1, 2, 3]"
+    assert page.text("#caption small") == "v4 = [6, 6, 6], x = [1, 2, 3]"
     assert page.step() == "Backward 4 of 4operation 3 of 4"
     assert "return grad_output * dx" in page.text("#source .now")
     page.press("ArrowRight", "ArrowLeft")

@@ -51,7 +51,7 @@ def test_special_numbers_have_a_colour_and_the_first_nan_its_numbers(opened):
 def test_other_numbers_take_the_badge_away_and_bring_new_special_numbers(opened):
     page = opened(lambda x: (x / x).sum(), 0.0, 1.0)
     page.page.evaluate("minigrad.set('x', [2, 3])")
-    page.page.wait_for_function("!document.getElementById('world').textContent.includes('first NaN')")
+    page.page.locator("#world", has_not_text="first NaN").wait_for()
     assert "nan" not in texts(page, "#world .row")
     page.page.evaluate("minigrad.set('x', [Infinity, -Infinity])")
-    page.page.wait_for_function("document.getElementById('world').textContent.includes('[inf, \u2212inf]')")
+    page.page.locator("#world", has_text="[inf, \u2212inf]").wait_for()
