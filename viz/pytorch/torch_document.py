@@ -27,6 +27,7 @@ from minigrad.files import written
 from minigrad.record import schema
 from minigrad.record.assignments import name_variables
 from minigrad.record.build import backward, choose_labels
+from minigrad.record.gradient_flow import Accumulation
 from minigrad.record.inner_calls import named_by_author
 from minigrad.record.labels import Frame
 from minigrad.record.method_formulas import compose
@@ -184,12 +185,7 @@ class Builder:
             for v in [v for v in run.gradients if v in self.numbers]:
                 self.number(run.gradients[v])
         backwards = [backward(run, run in shown, self.number, self.numbers) for run in passes]
-        own = [one for one in self.backward.accumulations if one.value in self.numbers]
-        number: Callable[[Any], Any] = lambda one: None if one is None else self.number(one)
-        grads = [
-            schema.Accumulation(number(one.value), one.run, number(one.gives), number(one.before), number(one.after))
-            for one in own
-        ]
+        grads = [self.accumulation(one) for one in self.backward.accumulations if one.value in self.numbers]
         values = [
             schema.Value(i, v.name, "", "", v.kind, v.shape, v.dtype, v.device, v.bytes, v.summary)
             for v, i in self.numbers.items()
@@ -215,6 +211,13 @@ class Builder:
         self.named.number_saved()
         for op, call, one, inner in self.frames:
             op.inside.append(one.document(self, inner, call))
+
+    def accumulation(self, one: Accumulation) -> schema.Accumulation:
+        """Return what a backward has added to the `.grad` of a leaf."""
+        before = None if one.before is None else self.number(one.before)
+        return schema.Accumulation(
+            self.number(one.value), one.run, self.number(one.gives), before, self.number(one.after)
+        )
 
     def entry(self, call: Call) -> schema.Op:
         """Build the entry of an operation, or of its backward."""
