@@ -56,7 +56,7 @@ def test_a_function_with_the_right_numbers_and_a_wrong_gradient_is_drawn():
     words = "for x = [1, 2] and the incoming gradient = [2.1, -2.7], the gradient of x is 2.1 at [0], expected 4.2"
     assert words in str(wrong)
     drawn = " ".join(wrong.drawing.text().replace("│", "").split())
-    assert "✗ gradient of x is [2.1, -5.4], expected [4.2, -10.8]" in drawn, "the same numbers"
+    assert "grad = [2.1, -5.4] ✗ expected [4.2, -10.8]" in drawn and "✂ x.detach()" in drawn, "the same numbers"
 
 
 def test_a_cut_graph_a_missing_return_and_a_wrong_count_have_words():
