@@ -7,13 +7,14 @@ adds to it.
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from . import text
 
-MOST = 3  # earlier contributions to a `.grad` that a card lists
+MOST = 3  # earlier contributions to a `.grad` that a card lists, and passes that a title names
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,17 +41,21 @@ def origins(record: dict) -> list[Origin]:
     """Return the backward passes that a record shows, without those that run within others."""
     names = {value["id"]: value.get("shown") or value.get("name") or "" for value in record["values"]}
     known = [one for one in record.get("backwards", ()) if not (one.get("within") or one.get("differentiated"))]
-    found = []
-    for one in [one for one in known if one["shown"]]:
-        same = [other["run"] for other in known if other["roots"] == one["roots"]]
-        inner = [other["run"] for other in record["backwards"] if other.get("within") == one["run"]]
-        name = ", ".join(names[root] for root in one["roots"])
+    same, inner, found = Counter(tuple(one["roots"]) for one in known), defaultdict(list), []
+    for one in record.get("backwards", ()):
+        inner[one.get("within")].append(one["run"])
+    turns: Counter[tuple[int, ...]] = Counter()
+    outputs = set(record.get("outputs", ()))
+    for one in known:
+        roots = tuple(one["roots"])
+        turns[roots] += 1
+        if not one["shown"]:
+            continue
+        name = ", ".join(names[root] for root in roots)
         gradients = {int(value): gradient for value, gradient in one["gradients"].items()}
-        ends = {*one["roots"], *gradients.values()}  # as the result of func.grad is a gradient
-        own = not record.get("outputs") or not set(record["outputs"]).isdisjoint(ends)
-        turn = same.index(one["run"]) + 1, len(same)
-        runs = frozenset([one["run"], *inner])
-        found.append(Origin(runs, tuple(one["roots"]), name, line(one.get("where")), own, gradients, turn))
+        own = not outputs or not outputs.isdisjoint({*roots, *gradients.values()})  # func.grad returns a gradient
+        runs = frozenset([one["run"], *inner[one["run"]]])
+        found.append(Origin(runs, roots, name, line(one.get("where")), own, gradients, (turns[roots], same[roots])))
     order = {value: place for place, value in enumerate(record.get("outputs", ()))}
     return sorted(found, key=lambda one: min((order[root] for root in one.roots if root in order), default=0))
 
@@ -63,7 +68,9 @@ def after(origin: Origin | None) -> str:
 def which(shown: Sequence[Origin]) -> str:
     """Tell which backward passes a picture shows, unless it is the only one of the only output."""
     if len(shown) > 1:
-        return "backward " + " and ".join(f"from {one.name}" + f", {one.place}" * bool(one.place) for one in shown)
+        named = shown if len(shown) <= MOST else shown[: MOST - 1]
+        each = [f"from {one.name}" + f", {one.place}" * bool(one.place) for one in named]
+        return "backward " + " and ".join([*each, *[f"{len(shown) - len(named)} others"] * (len(named) < len(shown))])
     return "".join(f"backward {one.words}" for one in shown if one.words)
 
 
@@ -84,30 +91,49 @@ def line(where: dict | None) -> str:
     return text.source({**where, "code": ""}).strip() if where else ""
 
 
-def grad_held(record: dict, values: dict[int, dict], value: int, runs: Collection[int]) -> str:
-    """Tell what the `.grad` of a leaf holds after some passes if it was not empty before; "" if it was.
+class Accumulated:
+    """What the `.grad` of leaves holds after passes that found it not empty.
 
     >>> numbers = {i: {"shape": [1], "summary": {"values": [n]}} for i, n in enumerate([36.0, 3.0, 39.0])}
     >>> where = {"file": "train.py", "line": 9, "code": "b.backward()"}
     >>> grads = [{"value": 7, "run": 1, "gives": 0, "before": None, "after": 0},
     ...          {"value": 7, "run": 2, "gives": 1, "before": 0, "after": 2}]
-    >>> grad_held({"grads": grads, "backwards": [{"run": 1, "where": where}]}, numbers, 7, {2})
+    >>> Accumulated({"grads": grads, "backwards": [{"run": 1, "where": where}]}, numbers).words(7, {2})
     'now [39]: 36 from train.py:9'
     """
-    added = {one["after"]: one for one in record.get("grads", ())}
-    last = next((one for one in reversed([*added.values()]) if one["value"] == value and one["run"] in runs), None)
-    if last is None or last.get("before") is None:
-        return ""
-    lines = {one["run"]: line(one.get("where")) for one in record["backwards"]}
-    amount, before = last["after"], last["before"]
-    earlier: list[str] = []
-    while (one := added.pop(before, None)) is not None:
-        earlier.append(f"{bare(values[one['gives']])} from {lines[one['run']] or 'an earlier backward'}")
-        before = one.get("before")
-    if before is not None:
-        earlier.append(f"{bare(values[before])} already there")
-    rest = [f"{len(earlier) - MOST} others"] if len(earlier) > MOST + 1 else []
-    return f"now {text.gist(values[amount])}: {', '.join([*earlier[: MOST + 1 - len(rest)], *rest])}"
+
+    def __init__(self, record: dict, values: dict[int, dict]):
+        self.values, self.grads = values, list(record.get("grads", ()))
+        self.lines = {one["run"]: line(one.get("where")) for one in record.get("backwards", ())}
+        self.last = {(one["value"], one["run"]): place for place, one in enumerate(self.grads)}
+        self.previous: list[int | None] = []  # of each addition, the one that made what it found
+        self.earlier: list[int] = []  # the number of amounts that it found
+        made: dict[int, int] = {}
+        for place, one in enumerate(self.grads):
+            found = made.get(one.get("before"))
+            self.previous.append(found)
+            self.earlier.append(int(one.get("before") is not None) if found is None else 1 + self.earlier[found])
+            made[one["after"]] = place
+
+    def words(self, value: int, runs: Collection[int]) -> str:
+        """Tell what the `.grad` of a leaf holds after some passes if it was not empty before; "" if it was."""
+        last = max((self.last[value, run] for run in runs if (value, run) in self.last), default=None)
+        if last is None or not self.earlier[last]:
+            return ""
+        many, listed = self.earlier[last], []
+        shown = many if many <= MOST + 1 else MOST
+        place: int | None = last
+        while len(listed) < shown and place is not None:
+            one, place = self.grads[place], self.previous[place]
+            if place is None:
+                listed.append(f"{bare(self.values[one['before']])} already there")
+            else:
+                before = self.grads[place]
+                listed.append(
+                    f"{bare(self.values[before['gives']])} from {self.lines[before['run']] or 'an earlier backward'}"
+                )
+        rest = [f"{many - shown} others"] if many > shown else []
+        return f"now {text.gist(self.values[self.grads[last]['after']])}: {', '.join([*listed, *rest])}"
 
 
 def bare(value: dict) -> str:

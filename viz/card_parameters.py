@@ -49,7 +49,7 @@ def own_name(graph: Graph, node: Node, value: int) -> str:
 
 def gradients_of_parameters(graph: Graph, node: Node) -> list[Block]:
     """Return the gradients of the parameters inside the card, with their formulas; in a brief picture only their norms."""
-    each = [(held, one) for held in node.held for one in graph.passes_apart]
+    each = [(held, one) for held in node.held for one in graph.passes_apart(held.value)]
     grads = [(held, one, entry) for held, one in each if (entry := graph.gradient(held.value, one))]
     if graph.view.brief:
         parts = [f"{own_name(graph, node, held.value)}.grad {text.norm(entry)}" for held, _, entry in grads]

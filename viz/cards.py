@@ -141,7 +141,7 @@ def given_lines(graph: Graph, edge: Edge, columns: int) -> list[Line]:
     if equations := edge.flow.get("equations"):  # of an explanation: the equations of single elements
         return [Line([(line, "gives")]) for one in equations for line in text.wrap(one, graph.view.columns, 6)]
     lines = []
-    for origin in graph.passes_apart:
+    for origin in graph.passes_of(parts_of(edge, None)) if len(graph.origins) > 1 else [None]:
         given = [graph.values.get(one["gives"]) for one in parts_of(edge, origin)]
         gives = " + ".join(text.gist(one) for one in given if not graph.view.slide or text.whole(one))
         style = graph.styled("gives", origin)
@@ -373,7 +373,7 @@ def _ids(node: Node) -> list[int]:
 
 def _gradients(graph: Graph, node: Node) -> list[Block]:
     blocks, columns = [], graph.view.columns
-    each = [(value, origin) for value in node.outputs for origin in graph.passes_apart]
+    each = [(value, origin) for value in node.outputs for origin in graph.passes_apart(value)]
     for value, origin in each if "grads" in graph.view.show else ():
         gradient, terms = graph.gradient(value, origin), graph.contributions(value, origin)
         if gradient is None and not terms:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from . import text
-from .backward_passes import Origin, grad_held, origins
+from .backward_passes import Accumulated, Origin, origins
 from .style import STYLES
 from .view import PASSES, SMALL, WHOLE, View
 
@@ -124,7 +125,8 @@ class Graph:
             self.values, self.names, self.words = whole.values, whole.names, whole.words
             self.rounded = whole.rounded
             self.gradients, self.tangents, self.transfers = whole.gradients, whole.tangents, whole.transfers
-            self.times, self.origins = whole.times, whole.origins
+            self.times, self.origins, self.accumulated = whole.times, whole.origins, whole.accumulated
+            self.origin_of, self.turns, self.having = whole.origin_of, whole.turns, whole.having
         self.lanes: list[dict] = record.get("lanes", [])
         self.bands: list[dict] = record.get("bands", [])  # the passes of a story (stories.py)
         self.outputs = set(record.get("outputs", ()))
@@ -234,15 +236,20 @@ class Graph:
         """Return the record's entry for the gradient of `value`, of one backward pass if it is named, or None."""
         return self.values.get((self.gradients if origin is None else origin.gradients).get(value))
 
-    @property
-    def passes_apart(self) -> list[Origin | None]:
-        """The backward passes if there are several, whose gradients are apart; else a list of None."""
-        return list(self.origins) if len(self.origins) > 1 else [None]
+    def passes_apart(self, value: int) -> list[Origin | None]:
+        """Return the passes that reach a value if the picture shows several, whose gradients are apart; else a list of None."""
+        if len(self.origins) < 2:
+            return [None]
+        return [*self.passes_of(self.back.get(value, ()), self.having.get(value, ()))]
+
+    def passes_of(self, flows: Iterable[dict], others: Iterable[Origin] = ()) -> list[Origin]:
+        """Return the passes of some contributions, and others, in their order."""
+        through = {self.origin_of[flow["run"]] for flow in flows if flow.get("run") in self.origin_of}
+        return sorted(through.union(others), key=self.turns.__getitem__)
 
     def grad_words(self, value: int, origin: Origin | None) -> str:
         """Return what the `.grad` of a leaf holds after a pass if it was not empty before."""
-        runs = [run for one in self.origins for run in one.runs] if origin is None else origin.runs
-        return grad_held(self.record, self.values, value, runs)
+        return self.accumulated.words(value, self.origin_of if origin is None else origin.runs)
 
     def tangent(self, value: int) -> dict | None:
         """Return the record's entry for the tangent of `value`, or None."""
@@ -255,11 +262,11 @@ class Graph:
 
     def adds(self, value: int) -> bool:
         """Return True if several contributions of one pass add up at a value."""
-        return any(len(self.contributions(value, one)) > 1 for one in self.passes_apart)
+        return any(len(self.contributions(value, one)) > 1 for one in self.passes_apart(value))
 
     def styled(self, style: str, origin: Origin | None) -> str:
         """Return the name of a style in the colour of a pass; the first pass has the usual one."""
-        turn = 0 if origin is None else self.origins.index(origin) % STYLES
+        turn = 0 if origin is None else self.turns[origin] % STYLES
         return style if not turn else f"{style}-{turn + 1}"
 
     def saved(self, op: dict, freed: bool = False) -> dict[int, int]:
@@ -282,6 +289,13 @@ class Graph:
         self.gradients, self.tangents = self._gradients(), self._tangents()
         self.times = self._times()
         self.origins = origins(self.record)  # the backward passes that it shows
+        self.turns = {one: turn for turn, one in enumerate(self.origins)}
+        self.origin_of = {run: one for one in self.origins for run in one.runs}
+        self.having: dict[int, list[Origin]] = defaultdict(list)  # by value, the passes that gave it a gradient
+        for one in self.origins:
+            for value in one.gradients:
+                self.having[value].append(one)
+        self.accumulated = Accumulated(self.record, self.values)
         self.transfers: dict[int, dict[str, list[dict]]] = defaultdict(dict)  # collectives, by operation and pass
         for op in self.record["ops"]:
             if op.get("transfers"):

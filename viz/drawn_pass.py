@@ -244,7 +244,7 @@ class Placed:
         """Return the looks of an edge's line: one for each pass that flows along it if a picture shows several."""
         if look != "-backward" or len(self.graph.origins) < 2 or edge.flow is None:
             return [look]
-        return [self.graph.styled(look, one) for one in self.graph.origins if parts_of(edge, one)] or [look]
+        return [self.graph.styled(look, one) for one in self.graph.passes_of(parts_of(edge, None))] or [look]
 
     def _adds(self, key: str, value: int) -> bool:
         """Return True if contributions to a value add up at this card (copies only pass theirs on)."""

@@ -111,7 +111,7 @@ class Translator:
     def held(self) -> list[tuple[int, str]]:
         """Return what the `.grad` of leaves holds after the passes if it was not empty before."""
         leaves = [value for value in self.graph.record["values"] if value["kind"] == "parameter"]
-        each = [(value["id"], one) for value in leaves for one in self.graph.passes_apart]
+        each = [(value["id"], one) for value in leaves for one in self.graph.passes_apart(value["id"])]
         return [(self.place[i], words) for i, one in each if (words := self.graph.grad_words(i, one))]
 
     def order(self, nodes: list[Node]) -> list[int]:
