@@ -31,7 +31,7 @@ class Origin:
 
     @property
     def words(self) -> str:
-        """Which pass it is, if the record has others or it began elsewhere: 2 of 2, train.py:14."""
+        """The words that identify the pass if the record has others or it began elsewhere: 2 of 2, train.py:14."""
         which = "" if self.turn[1] == 1 else f"{self.turn[0]} of {self.turn[1]}"
         which = which if self.own else f"from {self.name}"
         return ", ".join(filter(None, (which, self.place))) if which else ""
@@ -92,7 +92,7 @@ def line(where: dict | None) -> str:
 
 
 class Accumulated:
-    """What the `.grad` of leaves holds after passes that found it not empty.
+    """The contents of the `.grad` of leaves after passes that found it not empty.
 
     >>> numbers = {i: {"shape": [1], "summary": {"values": [n]}} for i, n in enumerate([36.0, 3.0, 39.0])}
     >>> where = {"file": "train.py", "line": 9, "code": "b.backward()"}

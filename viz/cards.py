@@ -141,7 +141,7 @@ def given_lines(graph: Graph, edge: Edge, columns: int) -> list[Line]:
     if equations := edge.flow.get("equations"):  # of an explanation: the equations of single elements
         return [Line([(line, "gives")]) for one in equations for line in text.wrap(one, graph.view.columns, 6)]
     lines = []
-    for origin in graph.passes_of(parts_of(edge, None)) if len(graph.origins) > 1 else [None]:
+    for origin in graph.passes_of(parts_of(edge, None)):
         given = [graph.values.get(one["gives"]) for one in parts_of(edge, origin)]
         gives = " + ".join(text.gist(one) for one in given if not graph.view.slide or text.whole(one))
         style = graph.styled("gives", origin)

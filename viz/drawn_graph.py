@@ -237,15 +237,15 @@ class Graph:
         return self.values.get((self.gradients if origin is None else origin.gradients).get(value))
 
     def passes_apart(self, value: int) -> list[Origin | None]:
-        """Return the passes that reach a value if the picture shows several, whose gradients are apart; else a list of None."""
+        """Return the passes that reach a value, whose gradients are apart; a list of None if the picture shows only one."""
+        return self.passes_of(self.back.get(value, ()), self.having.get(value, ()))
+
+    def passes_of(self, flows: Iterable[dict], others: Iterable[Origin] = ()) -> list[Origin | None]:
+        """Return the passes of some contributions, and others, in their order; a list of None as for `passes_apart`."""
         if len(self.origins) < 2:
             return [None]
-        return [*self.passes_of(self.back.get(value, ()), self.having.get(value, ()))]
-
-    def passes_of(self, flows: Iterable[dict], others: Iterable[Origin] = ()) -> list[Origin]:
-        """Return the passes of some contributions, and others, in their order."""
         through = {self.origin_of[flow["run"]] for flow in flows if flow.get("run") in self.origin_of}
-        return sorted(through.union(others), key=self.turns.__getitem__)
+        return [*sorted(through.union(others), key=self.turns.__getitem__)]
 
     def grad_words(self, value: int, origin: Origin | None) -> str:
         """Return what the `.grad` of a leaf holds after a pass if it was not empty before."""

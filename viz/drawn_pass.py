@@ -242,7 +242,7 @@ class Placed:
 
     def _looks(self, edge: Edge, look: str) -> list[str]:
         """Return the looks of an edge's line: one for each pass that flows along it if a picture shows several."""
-        if look != "-backward" or len(self.graph.origins) < 2 or edge.flow is None:
+        if look != "-backward" or edge.flow is None:
             return [look]
         return [self.graph.styled(look, one) for one in self.graph.passes_of(parts_of(edge, None))] or [look]
 

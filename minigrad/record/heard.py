@@ -1,4 +1,4 @@
-"""What a recording hears of besides operations: reads, cuts, random numbers, batches, communication, checkpoints, modules."""
+"""Events that are no operations: reads, cuts, random numbers, batches, communication, checkpoints, modules."""
 
 from __future__ import annotations
 
