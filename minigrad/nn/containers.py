@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any, Generic, TypeVar
@@ -41,14 +42,7 @@ class Numbered(Module):
 
     def _key(self, i: int) -> str:
         """Return the name of module number i."""
-        if not -len(self) <= i < len(self):
-            raise error(
-                IndexError,
-                type(self).__name__,
-                f"index {i} is out of range for {len(self)} modules",
-                f"use an index from {-len(self)} to {len(self) - 1}" if len(self) else "append(module) first",
-            )
-        return list(self._modules)[i]
+        return list(self._modules)[position(self, i)]
 
     def append(self, module: Module) -> Any:
         """Add a module at the end."""
@@ -57,14 +51,7 @@ class Numbered(Module):
 
     def extend(self, modules: Iterable[Module]) -> Any:
         """Add several modules at the end."""
-        if not isinstance(modules, Iterable):
-            raise error(
-                TypeError,
-                type(self).__name__,
-                f"extend needs an iterable of modules, but got {type(modules).__name__}",
-                "write extend([module, ...])",
-            )
-        for m in list(modules):
+        for m in members(self, "extend", modules, "modules"):
             self.append(m)
         return self
 
@@ -163,13 +150,24 @@ class Dictionary(Module, Generic[T]):
         return getattr(self, self._store)
 
     def __getitem__(self, key: str) -> T:
+        self._known(key)
         return self._entries()[key]
 
     def __setitem__(self, key: str, value: Any) -> None:
         raise NotImplementedError
 
     def __delitem__(self, key: str) -> None:
+        self._known(key)
         del self._entries()[key]
+
+    def _known(self, key: Any) -> None:
+        """Raise KeyError, or TypeError for anything but a string, unless there is an entry of this name."""
+        if not isinstance(key, str):
+            what = f"keys are strings, but got {type(key).__name__}"
+            raise error(TypeError, type(self).__name__, what, "write its name as a string, such as 'weight'")
+        if key not in self._entries():
+            have = ", ".join(map(repr, self._entries())) or "no entry"
+            raise error(KeyError, type(self).__name__, f"has no entry {key!r}", f"it has {have}")
 
     def __len__(self) -> int:
         return len(self._entries())
@@ -182,16 +180,23 @@ class Dictionary(Module, Generic[T]):
 
     def update(self, given: Any) -> None:
         """Add the entries of a dictionary, or of an iterable of pairs."""
-        for name, value in given.items() if isinstance(given, (Mapping, Dictionary)) else given:
-            self[name] = value
+        pairs = given.items() if isinstance(given, (Mapping, Dictionary)) else members(self, "update", given, "pairs")
+        for i, pair in enumerate(pairs):
+            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+                what = f"entry {i} is {type(pair).__name__}, not a pair of name and value"
+                raise error(TypeError, type(self).__name__, what, "pass a dictionary, or a list of pairs (name, value)")
+            self[pair[0]] = pair[1]
 
     def pop(self, key: str) -> T:
         """Remove an entry and return it."""
-        return self._entries().pop(key)
+        value = self[key]
+        del self[key]
+        return value
 
     def clear(self) -> None:
         """Remove all entries."""
-        self._entries().clear()
+        for key in list(self):
+            del self[key]
 
     def keys(self) -> Iterable[str]:
         """Return the names."""
@@ -227,21 +232,29 @@ class ModuleDict(Dictionary[Module]):
 
 
 class Keyed(Module):
-    """Base class of ParameterList and ParameterDict: their length and repr."""
+    """Base class of ParameterList and ParameterDict: tensors become parameters, other values stay attributes as they are."""
 
-    def __len__(self) -> int:
-        return len(self._parameters)
+    def _put(self, name: str, value: Any, replaces: bool) -> None:
+        """Store an entry; a parameter that replaces a parameter has its position."""
+        if not replaces:
+            self._check_name(name, "parameter")
+        setattr(self, name, as_parameter(value) if isinstance(value, Tensor) else value)
 
     def __repr__(self) -> str:
         lines = [
             f"({name}): Parameter containing: [{p.dtype} of size {'x'.join(map(str, p.shape))}]"
-            for name, p in self._parameters.items()
+            if isinstance(p, Tensor)
+            else f"({name}): Object of type: {type(p).__name__}"
+            for name, p in self._pairs()
         ]
         return f"{self._get_name()}(" + "".join(f"\n    {line}" for line in lines) + ("\n)" if lines else ")")
 
+    def _pairs(self) -> Iterable[tuple[str, Any]]:
+        raise NotImplementedError
+
 
 class ParameterList(Keyed):
-    """A list of parameters; plain tensors become parameters.
+    """A list of parameters; plain tensors become parameters, and other values stay as they are.
 
     >>> import minigrad
     >>> weights = minigrad.nn.ParameterList([minigrad.ones(2), minigrad.ones(3)])
@@ -249,57 +262,107 @@ class ParameterList(Keyed):
     (minigrad.Size([3]), True)
     """
 
-    def __init__(self, values: Iterable[Tensor] | None = None):
+    def __init__(self, values: Iterable[Any] | None = None):
         super().__init__()
+        self._size = 0
         self.extend(() if values is None else values)
 
-    def __iter__(self) -> Iterator[Parameter]:
-        return iter(self._parameters.values())
+    def __len__(self) -> int:
+        return self._size
+
+    def _pairs(self) -> Iterable[tuple[str, Any]]:
+        return ((str(i), getattr(self, str(i))) for i in range(len(self)))
+
+    def __iter__(self) -> Iterator[Any]:
+        return (value for _, value in self._pairs())
 
     def __getitem__(self, i: int | slice) -> Any:
-        found = list(self)[i]
-        return ParameterList(found) if isinstance(i, slice) else found
+        if isinstance(i, slice):
+            return ParameterList(list(self)[i])
+        return getattr(self, str(position(self, i)))
 
-    def __setitem__(self, i: int, value: Tensor) -> None:
-        self._parameters[str(range(len(self))[i])] = as_parameter(value)
+    def __setitem__(self, i: int, value: Any) -> None:
+        self._put(str(position(self, i)), value, True)
 
-    def append(self, value: Tensor) -> ParameterList:
-        """Add a parameter at the end."""
-        self.register_parameter(str(len(self)), as_parameter(value))
+    def append(self, value: Any) -> ParameterList:
+        """Add a parameter, or another value, at the end."""
+        self._put(str(self._size), value, False)
+        self._size += 1
         return self
 
-    def extend(self, values: Iterable[Tensor]) -> ParameterList:
-        """Add several parameters at the end."""
-        for v in list(values):
+    def extend(self, values: Iterable[Any]) -> ParameterList:
+        """Add several parameters or other values at the end."""
+        for v in members(self, "extend", values, "parameters"):
             self.append(v)
         return self
 
     __iadd__ = extend
 
 
-class ParameterDict(Keyed, Dictionary[Parameter]):
-    """A dictionary of parameters; plain tensors become parameters.
+class ParameterDict(Keyed, Dictionary[Any]):
+    """A dictionary of parameters; plain tensors become parameters, and other values stay as they are.
 
     >>> import minigrad
-    >>> weights = minigrad.nn.ParameterDict({"a": minigrad.ones(2), "b": minigrad.ones(3)})
-    >>> [name for name, _ in weights.named_parameters()]
-    ['a', 'b']
+    >>> weights = minigrad.nn.ParameterDict({"a": minigrad.ones(2), "b": minigrad.ones(3), "steps": 4})
+    >>> [name for name, _ in weights.named_parameters()], weights["steps"]
+    (['a', 'b'], 4)
     """
 
-    _store = "_parameters"
+    _store = "_keys"
 
     def __init__(self, parameters: Any = None):
         super().__init__()
+        self._keys: dict[str, None] = {}
         self.update({} if parameters is None else parameters)
 
-    def __setitem__(self, key: str, value: Tensor) -> None:
-        self.register_parameter(key, as_parameter(value))
+    def _pairs(self) -> Iterable[tuple[str, Any]]:
+        return ((key, getattr(self, key)) for key in self._keys)
+
+    items = _pairs
+
+    def values(self) -> Iterable[Any]:
+        """Return the parameters and the other values."""
+        return (value for _, value in self._pairs())
+
+    def __getitem__(self, key: str) -> Any:
+        self._known(key)
+        return getattr(self, key)
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self._put(key, value, key in self)
+        self._keys[key] = None
+
+    def __delitem__(self, key: str) -> None:
+        self._known(key)
+        del self._keys[key]
+        delattr(self, key)
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Return the parameter, or `default` if the name is missing."""
-        return self._parameters.get(key, default)
+        """Return the value, or `default` if the name is missing."""
+        return dict(self._pairs()).get(key, default)
 
 
 def as_parameter(value: Tensor) -> Parameter:
     """Return the tensor itself if it is a parameter, else a parameter that shares its memory."""
     return value if isinstance(value, Parameter) else Parameter(value)
+
+
+def members(module: Module, method: str, given: Any, what: str) -> list:
+    """Return an iterable's members as a list; raise TypeError for anything else, and for a tensor."""
+    if not isinstance(given, Iterable) or isinstance(given, Tensor):
+        got = f"{method} needs an iterable of {what}, but got {type(given).__name__}"
+        raise error(TypeError, type(module).__name__, got, f"write {method}([{what.rstrip('s')}, ...])")
+    return list(given)
+
+
+def position(module: Any, i: Any) -> int:
+    """Return the index of a member, counted from 0; raise IndexError, or TypeError for anything but an int."""
+    who, n = type(module).__name__, len(module)
+    try:
+        i = operator.index(i)
+    except TypeError:
+        raise error(TypeError, who, f"an index is an int or a slice, but got {type(i).__name__}", "write [0]") from None
+    if not -n <= i < n:
+        fix = f"use an index from {-n} to {n - 1}" if n else "append a member first"
+        raise error(IndexError, who, f"index {i} is out of range for length {n}", fix)
+    return i % n
