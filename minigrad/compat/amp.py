@@ -20,6 +20,7 @@ from ..autograd.grad_mode import no_grad, without_layer
 from ..core.frames import EAGER, Frame, Layer, apply_at, current, use
 from ..core.inplace import inplace_at
 from ..core.tensor import Tensor
+from ..diagnose.boundary import guard as _guard
 from ..errors import error, warn
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
@@ -301,3 +302,6 @@ class GradScaler:
             self._scale, self._growth = state_dict["scale"], state_dict["growth_factor"]
             self._backoff, self._interval = state_dict["backoff_factor"], state_dict["growth_interval"]
             self._good_steps = state_dict["_growth_tracker"]
+
+
+_guard(__name__)

@@ -203,7 +203,7 @@ def vague(e: MinigradError) -> bool:
 
 def usage(f: Callable, name: str) -> str:
     """Return a fix: the function with its parameters and their defaults."""
-    parameters = [p.replace(annotation=p.empty) for p in inspect.signature(f).parameters.values()]
+    parameters = [p.replace(annotation=p.empty) for p in inspect.signature(f).parameters.values() if p.name != "self"]
     return f"write {name}{inspect.Signature(parameters)}"
 
 

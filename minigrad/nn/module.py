@@ -14,6 +14,7 @@ from ..arrays.devices import device
 from ..compile.api import compile
 from ..core.tensor import Tensor
 from ..diagnose import optimizers
+from ..diagnose.boundary import refuse_call
 from ..diagnose.missing_names import similar
 from ..diagnose.modules import (
     check_call,
@@ -77,8 +78,9 @@ class Module(Stateful):
             events.module_begins(module)
         try:
             return module._run(args, kwargs) if module._hooks or EVERY._hooks else module.forward(*args, **kwargs)
-        except TypeError as e:
+        except Exception as e:
             check_call(module, args, kwargs, e)
+            refuse_call(module, args, kwargs, e)
             raise
         finally:
             if events.module_ends is not unheard:

@@ -28,6 +28,7 @@ import minigrad
 from minigrad.errors import error
 from minigrad.utils.data import Dataset
 
+from ...diagnose.boundary import guard as _guard
 from .functional import to_pil_image
 
 IMG_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
@@ -389,3 +390,6 @@ class FakeData(VisionDataset):
 
     def __len__(self) -> int:
         return self.size
+
+
+_guard(__name__)

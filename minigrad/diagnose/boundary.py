@@ -1,0 +1,271 @@
+"""The boundary of the library: an error that Python raises inside a public function names that function and its argument.
+
+`guard` puts a handler around the public functions of a module, and around the methods of its classes; the operations of
+the table have their own (ops/public_functions.py).  The handler costs one call, and looks at nothing until one has failed.
+Then the annotation of a parameter, or the expression that failed inside, tells which argument is wrong.
+"""
+
+from __future__ import annotations
+
+import ast
+import dis
+import functools
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from types import CodeType, FunctionType, ModuleType, TracebackType
+from typing import Any
+
+from ..core.function import Function
+from ..core.tensor import Tensor
+from ..errors import FAMILY, InternalError, MinigradError, error, full_traceback, raise_instead
+from ..ops.base.registry import TABLE
+from ..ops.public_functions import CODES
+from ..places import DRAWING, PACKAGE, chain, local_variables, parsed, through_users_code, whose
+from .arguments import PASSED, describe, described, internal, no_tensor, out_of_memory, too_long, usage
+from .modules import is_module
+from .report import explains, searches
+from .wrong_types import BY_ANNOTATION, BY_NAME, Kind, by_name
+
+OWN = f"{__name__.partition('.')[0]}."  # how the names of minigrad's modules begin
+SPECIAL = {"__init__", "__getitem__", "__setitem__", "__delitem__"}
+guarded: set[Any] = set()  # functions and classes
+
+
+def guard(*modules: ModuleType | str) -> None:
+    """Put the handler around the public functions of modules, some given by name, and the methods of their public classes."""
+    for m in [sys.modules[m] if isinstance(m, str) else m for m in modules]:
+        home = OWN if hasattr(m, "__path__") else m.__name__  # a package is a table of contents
+        for name in getattr(m, "__all__", None) or [name for name in vars(m) if name[0] != "_"]:
+            value = vars(m).get(name)
+            if not str(getattr(value, "__module__", "")).startswith(home):
+                continue
+            if isinstance(value, FunctionType):
+                guard_function(value)
+            elif isinstance(value, type) and not issubclass(value, (Function, BaseException)):
+                guard_class(value)
+
+
+def guard_class(cls: type) -> None:
+    """Put the handler around the constructor, the methods and the item access of a class and of its bases."""
+    for base in cls.__mro__:
+        if not base.__module__.startswith(OWN) or base in guarded or base is Tensor:
+            continue
+        guarded.add(base)
+        for name, f in list(vars(base).items()):
+            if isinstance(f, FunctionType) and is_open(f) and (name in SPECIAL or name != "forward" and name[0] != "_"):
+                method = FunctionType(handler(f), f.__globals__, name)
+                setattr(base, name, functools.wraps(f)(method))
+
+
+def guard_function(f: FunctionType) -> None:
+    """Put the handler into a function itself, which many tables hold: its code calls a function with the former code."""
+    if f in guarded or f.__closure__ or not is_open(f):
+        return
+    guarded.add(f)
+    inner = functools.wraps(f)(FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__))
+    inner.__kwdefaults__ = f.__kwdefaults__
+    del inner.__wrapped__
+    f.__code__, f.__defaults__, f.__kwdefaults__, f.__wrapped__ = handler(inner), None, None, inner  # type: ignore[attr-defined]
+
+
+def is_open(f: FunctionType) -> bool:
+    """Return True if a function takes arguments, does not look for its caller's frame, and explains no errors already."""
+    code = f.__code__
+    takes = (
+        code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS))
+    )
+    return takes > ("self" in code.co_varnames[:1]) and "_getframe" not in code.co_names and id(code) not in CODES
+
+
+def handler(f: Callable) -> CodeType:
+    """Return the code of a function that calls f, and explains the errors of Python that come out of it."""
+    given = {"F": f, "REFUSE": refuse}
+    constants = tuple([given.get(c, c) if isinstance(c, str) else c for c in TEMPLATE.co_consts])
+    code = f.__code__
+    return TEMPLATE.replace(
+        co_consts=constants, co_name=code.co_name, co_filename=code.co_filename, co_firstlineno=code.co_firstlineno
+    )
+
+
+def template(*args: Any, **kwargs: Any) -> Any:
+    """Call F, which `handler` replaces, as it replaces REFUSE."""
+    f: Any = "F"
+    try:
+        return f(*args, **kwargs)
+    except Exception as e:
+        refuse: Any = "REFUSE"
+        return refuse(e, f, args, kwargs)
+
+
+def refuse(cause: Exception, f: Callable, args: tuple, kwargs: dict) -> Any:
+    """Raise the explained error for f(*args, **kwargs), if the user's own line has called it."""
+    by_user = whose(sys._getframe(2).f_code.co_filename) == "user"
+    try:
+        raise_instead(explained(cause, f, args, kwargs) if by_user else cause, cause)
+    finally:
+        del cause  # as in raise_instead
+
+
+# ---------------------------------------------------------------------- after a failure
+def refuse_call(module: Any, args: tuple, kwargs: dict, cause: Exception) -> None:
+    """Raise the explained error for a call of one of minigrad's modules, if the user's own line has called it."""
+    forward = getattr(type(module), "forward", None)
+    clear = isinstance(cause, MinigradError) and not isinstance(cause, InternalError)
+    if isinstance(forward, FunctionType) and forward.__module__.startswith(OWN) and not clear:
+        by_user = whose(sys._getframe(2).f_code.co_filename) == "user"
+        if by_user and (found := explained(cause, forward, (module, *args), kwargs)) is not cause:
+            raise_instead(found, cause)
+
+
+def called_name(f: Callable, args: tuple) -> str:
+    """Return the name of a function as users write it: the class for a constructor and for [], Class.name for a method."""
+    if "." not in f.__qualname__ or not args:
+        return f.__name__
+    owner = args[0].__name__ if isinstance(args[0], type) else type(args[0]).__name__
+    return owner if f.__name__ in SPECIAL else f"{owner}.{f.__name__}"
+
+
+@explains("a public function cannot be called like this")
+def explained(cause: Exception, f: Callable, args: tuple, kwargs: dict) -> Exception:
+    """Return the exception to raise after f(*args, **kwargs) has raised `cause`: the cause itself if it is clear."""
+    if isinstance(cause, PASSED) or through_users_code(cause) or full_traceback():
+        return cause
+    below = cause.__cause__ if isinstance(cause, InternalError) else cause
+    if not isinstance(below, Exception) or not isinstance(below, MinigradError) and raised_on_purpose(below):
+        return cause
+    name, named = called_name(f, args), {k: v for k, v in by_name(f, args, kwargs).items() if k != "self"}
+    wrong = misfit(f, named)
+    if isinstance(below, MinigradError) and not (wrong and isinstance(below, TypeError) and below.operation in TABLE):
+        return cause
+    if below.__traceback__ is not None and below.__traceback__.tb_next is None:  # Python could not bind the arguments
+        return error(TypeError, name, str(below).partition("() ")[2] or str(below), usage(f, name))
+    if found := wrong or failing(below, named):
+        parameter, given, kind = found
+        if kind == KINDS["Tensor"].words:
+            return error(as_kind(below), name, *no_tensor(parameter, given))
+        what = f"must be {kind}, not {describe(given)}" if kind else f"cannot be {describe(given)}"
+        return error(as_kind(below), name, f"argument {parameter!r} {what}", usage(f, name))
+    return out_of_memory(name, below, named) or too_long(name, named, below) or internal(name, below, described(named))
+
+
+def raised_on_purpose(cause: BaseException) -> bool:
+    """Return True if minigrad's own `raise` made an error."""
+    *_, last = chain(cause.__traceback__)
+    code = last.tb_frame.f_code
+    own = code.co_filename.startswith((PACKAGE, DRAWING))
+    return own and code.co_code[last.tb_lasti] == dis.opmap["RAISE_VARARGS"]
+
+
+def as_kind(cause: BaseException) -> type[Exception]:
+    """Return the type of the error: what Python calls an attribute that lacks is an argument of the wrong type."""
+    if isinstance(cause, AttributeError):
+        return TypeError
+    return next((kind for kind in type(cause).__mro__ if kind in FAMILY), RuntimeError)
+
+
+# ---------------------------------------------------------------------- the argument that is wrong
+def sequence(a: Any) -> bool:
+    """Return True for anything with members in order."""
+    return hasattr(a, "__getitem__") and hasattr(a, "__len__") and not isinstance(a, (str, Mapping, type))
+
+
+KINDS = BY_ANNOTATION | {
+    "Sequence": Kind("a tuple or list", sequence),
+    "Callable": Kind("a function", callable),
+    "Module": Kind("a module", is_module),
+    "Optimizer": Kind("an optimizer", lambda a: hasattr(a, "param_groups")),
+    "Iterable": Kind("an iterable, such as a list", lambda a: isinstance(a, Iterable)),
+    "Mapping": Kind("a dictionary", lambda a: isinstance(a, Mapping)),
+    "dict": Kind("a dictionary", lambda a: isinstance(a, Mapping)),
+    "list": Kind("a list", lambda a: isinstance(a, list)),
+    "tuple": Kind("a tuple", lambda a: isinstance(a, (tuple, list))),
+    "type": Kind("a class", lambda a: isinstance(a, type)),
+}
+KINDS["Parameter"] = KINDS["Tensor"]
+INDEXED = re.compile(r"\[[^\[\]]*\]")
+
+
+def misfit(f: Callable, named: dict[str, Any]) -> tuple[str, Any, str] | None:
+    """Return the first argument that is not of its annotated kind: its parameter, its value, and the kind in words."""
+    for name, p in inspect.signature(f).parameters.items():
+        given = named.get(name, p.default)
+        kinds = [BY_NAME[name]] if p.annotation in ("Any", Any) and name in BY_NAME else kinds_of(p.annotation)
+        if given is p.default or p.kind is p.VAR_KEYWORD or not kinds:
+            continue
+        for member in given if p.kind is p.VAR_POSITIONAL else (given,):
+            if not any(kind.fits(member) for kind in kinds):
+                return name, member, " or ".join(dict.fromkeys(kind.words for kind in kinds))
+    return None
+
+
+def kinds_of(annotation: Any) -> list[Kind]:
+    """Return the kinds that an annotation names; an empty list if one of them is unknown."""
+    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
+    while INDEXED.search(text):
+        text = INDEXED.sub("", text)
+    parts = [part.strip().rpartition(".")[2] for part in text.split("|")]
+    return [KINDS[part] for part in parts] if all(part in KINDS for part in parts) else []
+
+
+@searches()
+def failing(cause: BaseException, named: dict[str, Any]) -> tuple[str, Any, str] | None:
+    """Return the argument in the expression that failed: its parameter, its value, and the kind that Python's words ask for."""
+    given = [(name, v) for name, a in named.items() for v in (a, *(a if type(a) in (tuple, list) else ()))]
+    for tb in reversed(list(chain(cause.__traceback__))[1:]):
+        for value in values_at(tb):
+            for name, v in given:
+                if v is value:
+                    return name, value, kind_in(str(cause), value)
+    return None
+
+
+def values_at(tb: TracebackType) -> Iterator[Any]:
+    """Yield the values of the variables, and of attributes, in the expression that a part of a traceback was running."""
+    code, frame = tb.tb_frame.f_code, tb.tb_frame
+    if (tree := parsed(code.co_filename)) is None or not code.co_filename.startswith((PACKAGE, DRAWING)):
+        return
+    line, end, column, last = next(islice(code.co_positions(), tb.tb_lasti // 2, None), (None,) * 4)
+    inside = lambda n: (line, column) <= (n.lineno, n.col_offset) and (n.end_lineno, n.end_col_offset) <= (end, last)
+    known = local_variables(frame)
+    for node in ast.walk(tree) if last is not None else ():
+        if isinstance(node, ast.Name) and inside(node) and node.id in known:
+            yield known[node.id]
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and inside(node):
+            yield from (v for k, v in getattr(known.get(node.value.id), "__dict__", {}).items() if k == node.attr)
+
+
+# Python's words for a value of the wrong kind -> the kind that is needed
+WORDS = (
+    (r"not iterable|not an iterator|unpack|iteration over", "an iterable, such as a list"),
+    (r"not callable", "a function"),
+    (r"no len\(\)|not subscriptable|indices must be", "a sequence or a dictionary"),
+    (r"real number|unsupported operand|not supported between|could not convert string|bad operand", "a number"),
+    (r"as an integer|integer is required|invalid literal", "an int"),
+    (r"os.PathLike", "a path"),
+    (r"expected str|must be str|must be a string", "a string"),
+    (r"context manager", "a context manager"),
+    (r"not a mapping|dictionary update", "a dictionary"),
+    (r"unhashable", "a value that can be a key of a dictionary"),
+    (r"must be a class|must be a type", "a class"),
+)
+LACKS = re.compile(r"object has no attribute '(\w+)'")
+
+
+def kind_in(message: str, given: Any) -> str:
+    """Return the kind of value that Python's words about a wrong one ask for; "" if they do not tell."""
+    if lacks := LACKS.search(message):
+        name = lacks[1]
+        if hasattr(Tensor, name) and not isinstance(given, Tensor):
+            return "a tensor"
+        if name in ("param_groups", "add_param_group"):
+            return "an optimizer"
+        if name in ("named_parameters", "parameters", "modules", "named_modules", "children"):
+            return "a module"
+        return "" if name.startswith("_") else f"an object with {name}"
+    return next((kind for words, kind in WORDS if re.search(words, message)), "")
+
+
+TEMPLATE = template.__code__
