@@ -179,10 +179,11 @@ WRONG = (None, 7, -1, 2.5, "a", [1, 2], {"a": 1}, a_function, AClass)
 LIBRARY = str(Path(minigrad.__file__).parent) + os.sep
 # words of Python about its own objects, and names of attributes that are none of the user's
 WORDS_OF_PYTHON = re.compile(
-    r"object has no attribute|to unpack|object is not|object does not|unhashable|unsupported operand|not supported between|"
+    r"object has no attribute|to unpack|object is not (?:iterable|callable|subscriptable)|"
+    r"object does not|unhashable|unsupported operand|not supported between|"
     r"has no len\(\)|cannot be interpreted|invalid literal|ufunc|numba|referenced before|(?<![\w'<.])_[a-z]\w+"
 )
-SKIPPED = re.compile("minigrad.kernels|minigrad.warmup|set_num_threads|silence|fork_rng|cuda")
+SKIPPED = re.compile("minigrad.errors|minigrad.kernels|minigrad.warmup|set_num_threads|silence|fork_rng|cuda")
 
 
 class Examples(ast.NodeTransformer):
@@ -197,7 +198,7 @@ class Examples(ast.NodeTransformer):
 
 
 def right_calls(public: dict[str, Any]) -> dict[str, tuple]:
-    """Return name -> (function or method, its arguments, its keywords), from the examples of public objects and their methods."""
+    """Return name -> (function or method, its arguments, its keywords), from examples of public objects and methods."""
     found: dict[str, tuple] = {}
 
     def heard(f: Any, *args: Any, **kwargs: Any) -> Any:
@@ -264,7 +265,7 @@ def with_one_wrong(f: Any, args: tuple, kwargs: dict) -> Iterator[tuple[str, tup
     except (TypeError, ValueError):
         parameters = []
     free = [p.name for p in parameters[len(args) :] if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
-    own = isinstance(f, types.FunctionType) and bool(parameters) and parameters[0].name == "self"
+    own = isinstance(f, types.FunctionType) and bool(parameters) and parameters[0].name in ("self", "cls")
     for i in range(own, len(args)):
         for wrong in (*WRONG, *wrong_tensors(args[i])):
             yield f"{i}: {wrong!r}", (*args[:i], wrong, *args[i + 1 :]), kwargs
@@ -300,8 +301,8 @@ def speaks_of_internals(e: BaseException | None) -> str:
     if not any(t.tb_frame.f_code.co_filename.startswith(LIBRARY) for t in frames[1:]):
         return ""  # Python could not bind the arguments, or the value's own method raised it
     code = frames[-1].tb_frame.f_code
-    if code.co_filename == __file__:
-        return ""
+    if code.co_filename == __file__ or code.co_filename.startswith("<example"):
+        return ""  # a function of the example raised it
     on_purpose = code.co_code[frames[-1].tb_lasti] == dis.opmap["RAISE_VARARGS"]
     words = WORDS_OF_PYTHON.findall(str(e))
     return "" if on_purpose and not words else f"raw {type(e).__name__}"

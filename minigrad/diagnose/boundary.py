@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import ast
 import dis
-import functools
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from types import CodeType, FunctionType, ModuleType, TracebackType
 from typing import Any
@@ -22,7 +21,7 @@ from ..core.function import Function
 from ..core.tensor import Tensor
 from ..errors import FAMILY, InternalError, MinigradError, error, full_traceback, raise_instead
 from ..ops.base.registry import TABLE
-from ..ops.public_functions import CODES
+from ..ops.public_functions import raise_explained
 from ..places import DRAWING, PACKAGE, chain, local_variables, parsed, through_users_code, whose
 from .arguments import PASSED, describe, described, internal, no_tensor, out_of_memory, too_long, usage
 from .modules import is_module
@@ -31,21 +30,35 @@ from .wrong_types import BY_ANNOTATION, BY_NAME, Kind, by_name
 
 OWN = f"{__name__.partition('.')[0]}."  # how the names of minigrad's modules begin
 SPECIAL = {"__init__", "__getitem__", "__setitem__", "__delitem__"}
+HOT = {"backward"}  # in every step; it explains its own errors
 guarded: set[Any] = set()  # functions and classes
 
 
 def guard(*modules: ModuleType | str) -> None:
     """Put the handler around the public functions of modules, some given by name, and the methods of their public classes."""
     for m in [sys.modules[m] if isinstance(m, str) else m for m in modules]:
-        home = OWN if hasattr(m, "__path__") else m.__name__  # a package is a table of contents
+        own = any(getattr(value, "__module__", "") == m.__name__ for value in vars(m).values())
+        home = m.__name__ if own and not hasattr(m, "__path__") else OWN  # else it is a table of contents
         for name in getattr(m, "__all__", None) or [name for name in vars(m) if name[0] != "_"]:
             value = vars(m).get(name)
             if not str(getattr(value, "__module__", "")).startswith(home):
                 continue
-            if isinstance(value, FunctionType):
+            if isinstance(value, FunctionType) and value.__closure__ and is_open(value):
+                vars(m)[name] = vars(sys.modules[value.__module__])[name] = with_handler(value)
+            elif isinstance(value, FunctionType):
                 guard_function(value)
             elif isinstance(value, type) and not issubclass(value, (Function, BaseException)):
                 guard_class(value)
+
+
+def with_handler(f: FunctionType) -> Callable:
+    """Return a function that calls f with the handler around it."""
+    made: Any = FunctionType(handler(f), f.__globals__, f.__name__)
+    made.__wrapped__, made.__doc__, made.__module__, made.__qualname__ = f, f.__doc__, f.__module__, f.__qualname__
+    made.__annotations__ = f.__annotations__
+    vars(made).update(vars(f))
+    guarded.add(made)
+    return made
 
 
 def guard_class(cls: type) -> None:
@@ -56,8 +69,7 @@ def guard_class(cls: type) -> None:
         guarded.add(base)
         for name, f in list(vars(base).items()):
             if isinstance(f, FunctionType) and is_open(f) and (name in SPECIAL or name != "forward" and name[0] != "_"):
-                method = FunctionType(handler(f), f.__globals__, name)
-                setattr(base, name, functools.wraps(f)(method))
+                setattr(base, name, with_handler(f))
 
 
 def guard_function(f: FunctionType) -> None:
@@ -65,9 +77,9 @@ def guard_function(f: FunctionType) -> None:
     if f in guarded or f.__closure__ or not is_open(f):
         return
     guarded.add(f)
-    inner = functools.wraps(f)(FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__))
-    inner.__kwdefaults__ = f.__kwdefaults__
-    del inner.__wrapped__
+    inner = FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__)
+    inner.__kwdefaults__, inner.__module__, inner.__qualname__ = f.__kwdefaults__, f.__module__, f.__qualname__
+    inner.__doc__, inner.__annotations__ = f.__doc__, f.__annotations__
     f.__code__, f.__defaults__, f.__kwdefaults__, f.__wrapped__ = handler(inner), None, None, inner  # type: ignore[attr-defined]
 
 
@@ -77,13 +89,16 @@ def is_open(f: FunctionType) -> bool:
     takes = (
         code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS))
     )
-    return takes > ("self" in code.co_varnames[:1]) and "_getframe" not in code.co_names and id(code) not in CODES
+    return (
+        takes > ("self" in code.co_varnames[:1])
+        and "_getframe" not in code.co_names
+        and f.__globals__.get("refuse") is not raise_explained
+    )
 
 
 def handler(f: Callable) -> CodeType:
     """Return the code of a function that calls f, and explains the errors of Python that come out of it."""
-    given = {"F": f, "REFUSE": refuse}
-    constants = tuple([given.get(c, c) if isinstance(c, str) else c for c in TEMPLATE.co_consts])
+    constants = tuple([f if c == "F" else refuse if c == "REFUSE" else c for c in TEMPLATE.co_consts])
     code = f.__code__
     return TEMPLATE.replace(
         co_consts=constants, co_name=code.co_name, co_filename=code.co_filename, co_firstlineno=code.co_firstlineno
@@ -137,12 +152,16 @@ def explained(cause: Exception, f: Callable, args: tuple, kwargs: dict) -> Excep
     if not isinstance(below, Exception) or not isinstance(below, MinigradError) and raised_on_purpose(below):
         return cause
     name, named = called_name(f, args), {k: v for k, v in by_name(f, args, kwargs).items() if k != "self"}
-    wrong = misfit(f, named)
+    wrong = (
+        misfit(f, named) or is_module(args[0] if args else None) and misfit(type(args[0]).__init__, settings(args[0]))
+    )
     if isinstance(below, MinigradError) and not (wrong and isinstance(below, TypeError) and below.operation in TABLE):
         return cause
     if below.__traceback__ is not None and below.__traceback__.tb_next is None:  # Python could not bind the arguments
         return error(TypeError, name, str(below).partition("() ")[2] or str(below), usage(f, name))
-    if found := wrong or failing(below, named):
+    if not named:
+        return cause  # the fault is in the object's state
+    if found := wrong or failing((below, cause), named):
         parameter, given, kind = found
         if kind == KINDS["Tensor"].words:
             return error(as_kind(below), name, *no_tensor(parameter, given))
@@ -155,7 +174,7 @@ def raised_on_purpose(cause: BaseException) -> bool:
     """Return True if minigrad's own `raise` made an error."""
     *_, last = chain(cause.__traceback__)
     code = last.tb_frame.f_code
-    own = code.co_filename.startswith((PACKAGE, DRAWING))
+    own = code.co_filename.startswith((PACKAGE, DRAWING)) and code.co_name != "__getattr__"
     return own and code.co_code[last.tb_lasti] == dis.opmap["RAISE_VARARGS"]
 
 
@@ -177,7 +196,7 @@ KINDS = BY_ANNOTATION | {
     "Callable": Kind("a function", callable),
     "Module": Kind("a module", is_module),
     "Optimizer": Kind("an optimizer", lambda a: hasattr(a, "param_groups")),
-    "Iterable": Kind("an iterable, such as a list", lambda a: isinstance(a, Iterable)),
+    "Iterable": Kind("an iterable, such as a list", lambda a: isinstance(a, Iterable) and not isinstance(a, str)),
     "Mapping": Kind("a dictionary", lambda a: isinstance(a, Mapping)),
     "dict": Kind("a dictionary", lambda a: isinstance(a, Mapping)),
     "list": Kind("a list", lambda a: isinstance(a, list)),
@@ -185,6 +204,13 @@ KINDS = BY_ANNOTATION | {
     "type": Kind("a class", lambda a: isinstance(a, type)),
 }
 KINDS["Parameter"] = KINDS["Tensor"]
+
+
+def settings(module: Any) -> dict[str, Any]:
+    """Return the attributes of a module with the names of its constructor's parameters."""
+    return {name: value for name, value in vars(module).items() if name[0] != "_"}
+
+
 INDEXED = re.compile(r"\[[^\[\]]*\]")
 
 
@@ -211,14 +237,14 @@ def kinds_of(annotation: Any) -> list[Kind]:
 
 
 @searches()
-def failing(cause: BaseException, named: dict[str, Any]) -> tuple[str, Any, str] | None:
+def failing(causes: Sequence[BaseException], named: dict[str, Any]) -> tuple[str, Any, str] | None:
     """Return the argument in the expression that failed: its parameter, its value, and the kind that Python's words ask for."""
     given = [(name, v) for name, a in named.items() for v in (a, *(a if type(a) in (tuple, list) else ()))]
-    for tb in reversed(list(chain(cause.__traceback__))[1:]):
+    for tb in [tb for cause in causes for tb in reversed(list(chain(cause.__traceback__))[1:])]:
         for value in values_at(tb):
             for name, v in given:
                 if v is value:
-                    return name, value, kind_in(str(cause), value)
+                    return name, value, kind_in(str(causes[0]), value)
     return None
 
 
