@@ -99,10 +99,7 @@ def is_open(f: FunctionType) -> bool:
 def handler(f: Callable) -> CodeType:
     """Return the code of a function that calls f, and explains the errors of Python that come out of it."""
     constants = tuple([f if c == "F" else refuse if c == "REFUSE" else c for c in TEMPLATE.co_consts])
-    code = f.__code__
-    return TEMPLATE.replace(
-        co_consts=constants, co_name=code.co_name, co_filename=code.co_filename, co_firstlineno=code.co_firstlineno
-    )
+    return TEMPLATE.replace(co_consts=constants, co_name=f.__name__)
 
 
 def template(*args: Any, **kwargs: Any) -> Any:
@@ -152,13 +149,15 @@ def explained(cause: Exception, f: Callable, args: tuple, kwargs: dict) -> Excep
     if not isinstance(below, Exception) or not isinstance(below, MinigradError) and raised_on_purpose(below):
         return cause
     name, named = called_name(f, args), {k: v for k, v in by_name(f, args, kwargs).items() if k != "self"}
+    rest = next((p.name for p in inspect.signature(f).parameters.values() if p.kind is p.VAR_KEYWORD), "")
+    named |= named.pop(rest, {})
     wrong = (
         misfit(f, named) or is_module(args[0] if args else None) and misfit(type(args[0]).__init__, settings(args[0]))
     )
     if isinstance(below, MinigradError) and not (wrong and isinstance(below, TypeError) and below.operation in TABLE):
         return cause
-    if below.__traceback__ is not None and below.__traceback__.tb_next is None:  # Python could not bind the arguments
-        return error(TypeError, name, str(below).partition("() ")[2] or str(below), usage(f, name))
+    if isinstance(below, TypeError) and (misbound := unbound(f, args, kwargs)):
+        return error(TypeError, name, misbound, usage(f, name))
     if not named:
         return cause  # the fault is in the object's state
     if found := wrong or failing((below, cause), named):
@@ -170,12 +169,22 @@ def explained(cause: Exception, f: Callable, args: tuple, kwargs: dict) -> Excep
     return out_of_memory(name, below, named) or too_long(name, named, below) or internal(name, below, described(named))
 
 
+def unbound(f: Callable, args: tuple, kwargs: dict) -> str:
+    """Return Python's words about arguments that f does not take; "" if it takes them."""
+    try:
+        inspect.signature(f).bind(*args, **kwargs)
+    except TypeError as e:
+        return str(e)
+    return ""
+
+
 def raised_on_purpose(cause: BaseException) -> bool:
     """Return True if minigrad's own `raise` made an error."""
     *_, last = chain(cause.__traceback__)
     code = last.tb_frame.f_code
-    own = code.co_filename.startswith((PACKAGE, DRAWING)) and code.co_name != "__getattr__"
-    return own and code.co_code[last.tb_lasti] == dis.opmap["RAISE_VARARGS"]
+    if isinstance(cause, AttributeError) and LACKS.search(str(cause)):  # a tensor's own message for an unknown name
+        return False
+    return code.co_filename.startswith((PACKAGE, DRAWING)) and code.co_code[last.tb_lasti] == dis.opmap["RAISE_VARARGS"]
 
 
 def as_kind(cause: BaseException) -> type[Exception]:
@@ -203,7 +212,13 @@ KINDS = BY_ANNOTATION | {
     "tuple": Kind("a tuple", lambda a: isinstance(a, (tuple, list))),
     "type": Kind("a class", lambda a: isinstance(a, type)),
 }
+KINDS["tensors"] = Kind("a list of tensors", lambda a: isinstance(a, Iterable) and tensors_or_unknown(a))
 KINDS["Parameter"] = KINDS["Tensor"]
+
+
+def tensors_or_unknown(a: Any) -> bool:
+    """Return False for a collection with a member that is no tensor; an iterator is not run."""
+    return not isinstance(a, (list, tuple, set, Mapping, str)) or all(isinstance(t, Tensor) for t in a)
 
 
 def settings(module: Any) -> dict[str, Any]:
@@ -230,6 +245,7 @@ def misfit(f: Callable, named: dict[str, Any]) -> tuple[str, Any, str] | None:
 def kinds_of(annotation: Any) -> list[Kind]:
     """Return the kinds that an annotation names; an empty list if one of them is unknown."""
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
+    text = re.sub(r"(Iterable|Sequence|list)\[Tensor\]", "tensors", text)
     while INDEXED.search(text):
         text = INDEXED.sub("", text)
     parts = [part.strip().rpartition(".")[2] for part in text.split("|")]
