@@ -21,7 +21,7 @@ from ..core.function import Function
 from ..core.tensor import Tensor
 from ..errors import FAMILY, InternalError, MinigradError, error, full_traceback, raise_instead
 from ..ops.base.registry import TABLE
-from ..ops.public_functions import raise_explained
+from ..ops.public_functions import CODES
 from ..places import DRAWING, PACKAGE, chain, local_variables, parsed, through_users_code, whose
 from .arguments import PASSED, describe, described, internal, no_tensor, out_of_memory, too_long, usage
 from .modules import is_module
@@ -30,24 +30,25 @@ from .wrong_types import BY_ANNOTATION, BY_NAME, Kind, by_name
 
 OWN = f"{__name__.partition('.')[0]}."  # how the names of minigrad's modules begin
 SPECIAL = {"__init__", "__getitem__", "__setitem__", "__delitem__"}
-HOT = {"backward"}  # in every step; it explains its own errors
+HOT = {
+    "backward",
+    "grad",
+    "step",
+    "zero_grad",
+}  # run in every step, under recordings too, and check their own arguments
 guarded: set[Any] = set()  # functions and classes
 
 
 def guard(*modules: ModuleType | str) -> None:
     """Put the handler around the public functions of modules, some given by name, and the methods of their public classes."""
     for m in [sys.modules[m] if isinstance(m, str) else m for m in modules]:
-        own = any(getattr(value, "__module__", "") == m.__name__ for value in vars(m).values())
-        home = m.__name__ if own and not hasattr(m, "__path__") else OWN  # else it is a table of contents
+        contents = hasattr(m, "__path__") or m.__name__.endswith(".functional")  # which define little themselves
+        home = OWN if contents else m.__name__
         for name in getattr(m, "__all__", None) or [name for name in vars(m) if name[0] != "_"]:
             value = vars(m).get(name)
-            if not str(getattr(value, "__module__", "")).startswith(home):
-                continue
-            if isinstance(value, FunctionType) and value.__closure__ and is_open(value):
-                vars(m)[name] = vars(sys.modules[value.__module__])[name] = with_handler(value)
-            elif isinstance(value, FunctionType):
-                guard_function(value)
-            elif isinstance(value, type) and not issubclass(value, (Function, BaseException)):
+            if type(value) is FunctionType and is_open(value) and value.__module__.startswith(home):
+                guard_function(value, vars(m), name)
+            elif isinstance(value, type) and value.__module__.startswith(home):
                 guard_class(value)
 
 
@@ -63,18 +64,30 @@ def with_handler(f: FunctionType) -> Callable:
 
 def guard_class(cls: type) -> None:
     """Put the handler around the constructor, the methods and the item access of a class and of its bases."""
+    if issubclass(cls, (Function, BaseException)) or cls.__module__.startswith(f"{OWN}record."):
+        return  # a recorder's methods hear every operation
     for base in cls.__mro__:
         if not base.__module__.startswith(OWN) or base in guarded or base is Tensor:
             continue
         guarded.add(base)
         for name, f in list(vars(base).items()):
-            if isinstance(f, FunctionType) and is_open(f) and (name in SPECIAL or name != "forward" and name[0] != "_"):
+            public = name in SPECIAL or name[0] != "_" and name != "forward"
+            if public and type(f) is FunctionType and is_open(f):
                 setattr(base, name, with_handler(f))
 
 
-def guard_function(f: FunctionType) -> None:
-    """Put the handler into a function itself, which many tables hold: its code calls a function with the former code."""
-    if f in guarded or f.__closure__ or not is_open(f):
+def guard_function(f: FunctionType, space: dict, name: str) -> None:
+    """Put the handler into a function itself, which many tables hold: its code calls a function with the former code.
+
+    A function with a closure keeps its code; another one replaces it in the module that is guarded, and in its own.
+    """
+    if f in guarded:
+        return
+    if f.__closure__:
+        own = vars(sys.modules[f.__module__])
+        space[name] = with_handler(f)
+        if own.get(f.__name__) is f:
+            own[f.__name__] = space[name]
         return
     guarded.add(f)
     inner = FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__)
@@ -85,15 +98,9 @@ def guard_function(f: FunctionType) -> None:
 
 def is_open(f: FunctionType) -> bool:
     """Return True if a function takes arguments, does not look for its caller's frame, and explains no errors already."""
-    code = f.__code__
-    takes = (
-        code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS))
-    )
-    return (
-        takes > ("self" in code.co_varnames[:1])
-        and "_getframe" not in code.co_names
-        and f.__globals__.get("refuse") is not raise_explained
-    )
+    code, varies = f.__code__, inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+    takes = code.co_argcount + code.co_kwonlyargcount > ("self" in code.co_varnames[:1]) or code.co_flags & varies
+    return bool(takes) and f.__qualname__ not in HOT and "_getframe" not in code.co_names and id(code) not in CODES
 
 
 def handler(f: Callable) -> CodeType:
@@ -156,7 +163,7 @@ def explained(cause: Exception, f: Callable, args: tuple, kwargs: dict) -> Excep
     )
     if isinstance(below, MinigradError) and not (wrong and isinstance(below, TypeError) and below.operation in TABLE):
         return cause
-    if isinstance(below, TypeError) and (misbound := unbound(f, args, kwargs)):
+    if isinstance(below, TypeError) and (misbound := unbound(below, f, args, kwargs)):
         return error(TypeError, name, misbound, usage(f, name))
     if not named:
         return cause  # the fault is in the object's state
@@ -169,13 +176,16 @@ def explained(cause: Exception, f: Callable, args: tuple, kwargs: dict) -> Excep
     return out_of_memory(name, below, named) or too_long(name, named, below) or internal(name, below, described(named))
 
 
-def unbound(f: Callable, args: tuple, kwargs: dict) -> str:
+def unbound(cause: Exception, f: Callable, args: tuple, kwargs: dict) -> str:
     """Return Python's words about arguments that f does not take; "" if it takes them."""
     try:
         inspect.signature(f).bind(*args, **kwargs)
     except TypeError as e:
         return str(e)
-    return ""
+    *_, last = chain(cause.__traceback__)
+    return (
+        str(cause) if last.tb_frame.f_code.co_filename == inspect.__file__ else ""
+    )  # it binds them to another signature
 
 
 def raised_on_purpose(cause: BaseException) -> bool:
