@@ -30,12 +30,9 @@ from .wrong_types import BY_ANNOTATION, BY_NAME, Kind, by_name
 
 OWN = f"{__name__.partition('.')[0]}."  # how the names of minigrad's modules begin
 SPECIAL = {"__init__", "__getitem__", "__setitem__", "__delitem__"}
-HOT = {
-    "backward",
-    "grad",
-    "step",
-    "zero_grad",
-}  # run in every step, under recordings too, and check their own arguments
+# classes that serve every operation, and functions of every step, which check their own arguments
+BUSY = tuple([OWN + name for name in ("record.", "arrays.", "autograd.grad_mode")])
+HOT = {"backward", "grad", "Module.named_modules"}
 guarded: set[Any] = set()  # functions and classes
 
 
@@ -64,14 +61,15 @@ def with_handler(f: FunctionType) -> Callable:
 
 def guard_class(cls: type) -> None:
     """Put the handler around the constructor, the methods and the item access of a class and of its bases."""
-    if issubclass(cls, (Function, BaseException)) or cls.__module__.startswith(f"{OWN}record."):
-        return  # a recorder's methods hear every operation
+    if issubclass(cls, (Function, BaseException)) or cls.__module__.startswith(BUSY):
+        return
     for base in cls.__mro__:
         if not base.__module__.startswith(OWN) or base in guarded or base is Tensor:
             continue
         guarded.add(base)
         for name, f in list(vars(base).items()):
-            public = name in SPECIAL or name[0] != "_" and name != "forward"
+            each_step = hasattr(cls, "add_param_group") and name in ("step", "zero_grad", "update")
+            public = name in SPECIAL or name[0] != "_" and name != "forward" and not each_step
             if public and type(f) is FunctionType and is_open(f):
                 setattr(base, name, with_handler(f))
 
