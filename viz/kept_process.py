@@ -17,7 +17,7 @@ def kept_process() -> Iterator[None]:
     """Run the block, and put back what it closed or replaced; what it printed is flushed first."""
     descriptors = [os.dup(number) for number in range(3)]
     streams, path = [getattr(sys, name) for name in STREAMS], (sys.path, list(sys.path))
-    finders, functions = (sys.meta_path, list(sys.meta_path)), dict(vars(builtins))
+    finders, functions = (sys.meta_path, list(sys.meta_path)), dict(builtins.__dict__)
     try:
         yield
     finally:
@@ -30,7 +30,7 @@ def kept_process() -> Iterator[None]:
             setattr(sys, name, reopened(number, stream) if getattr(stream, "closed", False) else stream)
         sys.path, sys.path[:] = path
         sys.meta_path, sys.meta_path[:] = finders
-        vars(builtins).update(functions)
+        builtins.__dict__.update(functions)
 
 
 def reopened(number: int, stream: Any) -> Any:
