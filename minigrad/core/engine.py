@@ -38,8 +38,7 @@ class BackwardRun:
 
     def __init__(self, roots: Sequence, wanted: Any, keep: bool, create: bool, place: Place | None):
         self.roots, self.wanted, self.create, self.place = roots, wanted, create, place
-        self.freed = None if keep else Freed(place)  # replaces saved tensors
-        self.around = running.get()
+        self.around, self.freed = running.get(), None if keep else Freed(place)  # which replaces saved tensors
         self.callbacks: list[Callable] = self.around.callbacks if self.around else []  # called at the end
         self.pull: Callable = vjp  # a node's backward on Tensors, (node, gradients)
         self.waiting: dict[Any, Any] = {}  # node -> its gradient, or a list of them if it has several outputs
@@ -63,7 +62,8 @@ class BackwardRun:
     def add_to_part(self, edge: Edge, index: tuple, g: Array) -> bool:
         """Add g to a part of the array that has arrived at an edge so far; return False if none has."""
         arrived: dict = self.leaves if edge in self.leaves else self.waiting
-        known, first = arrived.get(edge), edge not in self.owned
+        known: Any = arrived.get(edge)
+        first = edge not in self.owned
         self.owned.add(edge)
         if type(known) not in KINDS:
             return False
