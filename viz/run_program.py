@@ -20,8 +20,10 @@ from typing import TYPE_CHECKING, Any
 from .backward_passes import of_passes, passes_from
 from .errors import Failure, Usage
 from .files import nearest
+from .kept_process import kept_process
 from .libraries import Libraries, installed, is_drawn, is_module, library_of_tensor, needs, sources, tree_of
-from .source_text import cells_of, python_text, text_of
+from .notebook_cells import cells_of, run_cells
+from .source_text import python_text, text_of
 from .trimmed_record import leading_to_outputs
 from .view import ADDED, SHOW, View, view_of
 
@@ -77,8 +79,10 @@ class Program:
         sys.path.insert(0, "" if here else str(Path(path).parent))
         self.names = module.__dict__
         try:
-            for name, text in self.cells or [(path, self.text)]:
-                exec(compile(text, name, "exec"), self.names)
+            if self.cells:
+                run_cells(self.cells, self.names)
+            else:
+                exec(compile(self.text, path, "exec"), self.names)
         except (SystemExit, KeyboardInterrupt):
             raise
         except BaseException as error:
@@ -87,7 +91,8 @@ class Program:
     def run(self) -> None:
         """Run it; a program that calls sys.exit fails, unless the exit code is None or 0."""
         try:
-            self.execute()
+            with kept_process():
+                self.execute()
         except SystemExit as ended:
             if ended.code not in (None, 0):
                 raise Failure(f"{self.file} exited with {ended.code!r}; nothing is drawn.") from ended

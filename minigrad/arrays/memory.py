@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -131,10 +130,6 @@ def same_layout(a: np.ndarray) -> np.ndarray:
     return out
 
 
-def count_of_one_holder() -> int:
-    """Return the reference count of a function's argument that only its caller holds; it depends on Python."""
-    a = object()
-    return (lambda a: sys.getrefcount(a))(a)
-
-
-ALONE = count_of_one_holder()  # 3; from Python 3.14 on, where calls borrow, 1
+def is_new(d: Array, g: Array | list, pairs: Sequence) -> bool:
+    """Return True if a written-out backward made an array for one edge alone: it is not what arrived, nor of two edges."""
+    return type(g) is not list and d is not g and sum([other is d for _, other in pairs]) == 1

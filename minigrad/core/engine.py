@@ -16,13 +16,14 @@ from typing import Any
 
 from ..arrays.errstate import listen, restore
 from ..arrays.kinds import KINDS, Array
+from ..arrays.memory import is_new
 from ..events import events, services, unheard
 from ..places import Place, user_place
-from .backward import Gradient, accumulate, accumulate_array, step_on_arrays, step_on_tensors, to_array, to_tensor, vjp
+from .backward import accumulate, accumulate_array, step_on_arrays, step_on_tensors, to_array, to_tensor, vjp
 from .frames import OFF, ON, current, enter, recorder_of
 from .graph import Edge, Leaf, Node, OutputEdge, key, producer
 from .saved import Freed
-from .tensor import Tensor
+from .tensor import Gradient, Tensor
 
 
 class BackwardRun:
@@ -37,8 +38,7 @@ class BackwardRun:
 
     def __init__(self, roots: Sequence, wanted: Any, keep: bool, create: bool, place: Place | None):
         self.roots, self.wanted, self.create, self.place = roots, wanted, create, place
-        self.freed = None if keep else Freed(place)  # replaces saved tensors
-        self.around = running.get()
+        self.around, self.freed = running.get(), None if keep else Freed(place)  # which replaces saved tensors
         self.callbacks: list[Callable] = self.around.callbacks if self.around else []  # called at the end
         self.pull: Callable = vjp  # a node's backward on Tensors, (node, gradients)
         self.waiting: dict[Any, Any] = {}  # node -> its gradient, or a list of them if it has several outputs
@@ -135,7 +135,7 @@ def queue_callback(callback: Callable) -> None:
 def backward_loop(this: BackwardRun, grads: Sequence) -> dict:
     """Run the nodes, the youngest first; return the wanted gradients, as the arrays or Tensors that flow."""
     waiting, leaves, heap, found = this.waiting, this.leaves, [], {}
-    targets, useful, step, freed = this.targets, this.useful, this.step, this.freed
+    targets, useful, step, freed, owned = this.targets, this.useful, this.step, this.freed, this.owned
     paths = None if targets is None else useful | targets
     direct = step is step_on_arrays  # a written-out backward needs no step around it
     begin(this, waiting, heap, grads)
@@ -146,7 +146,6 @@ def backward_loop(this: BackwardRun, grads: Sequence) -> dict:
             g = hooked(node, g)
         if paths is None:
             if type(node) is Leaf:
-                d = pairs = None  # these may hold the leaf's gradient, which it can take as it is
                 this.end(node, g, this)
                 continue
         elif (node in targets or node not in useful) and ends_here(this, node, g, found):
@@ -158,13 +157,14 @@ def backward_loop(this: BackwardRun, grads: Sequence) -> dict:
             if edge is None or d is None or paths is not None and edge not in paths and producer(edge) not in paths:
                 continue
             if type(edge) is Leaf and (edge in leaves or edge._hooks is None and edge not in waiting):
-                leaves[edge] = leaves[edge] + d if edge in leaves else d
+                if (summed := edge in leaves) or pairs is not None and is_new(d, g, pairs):
+                    owned.add(edge)
+                leaves[edge] = leaves[edge] + d if summed else d
             elif edge in waiting or type(edge) is OutputEdge:
                 give(waiting, heap, edge, d)
             else:
                 waiting[edge] = d
                 heappush(heap, (-edge._seq if type(edge) is not Leaf else -this.turn(edge), edge))
-    g = d = pairs = None  # these hold gradients that a leaf can take as they are
     reach_leaves(this, leaves, found)
     return found
 

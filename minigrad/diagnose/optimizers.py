@@ -5,7 +5,7 @@ They cost a step only a few comparisons; the names of parameters are those that 
 
 from __future__ import annotations
 
-import sys
+import gc
 from collections.abc import Generator, Iterable, Iterator
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -142,7 +142,7 @@ def without_gradients(who: str, params: list, earlier: Earlier) -> None:
         why = "zero_grad() has cleared the gradients that backward computed since the last step"
     elif earlier.stepped:  # a loss may depend on others than at the first step
         return
-    elif any([type(p._edge) is Leaf and sys.getrefcount(p._edge) > 2 for p in params]):
+    elif in_a_graph(params):
         if source_lint.check_source("backward"):  # loss.backward without parentheses
             return
         why = "results depend on them, but backward has not reached them"
@@ -157,6 +157,13 @@ def without_gradients(who: str, params: list, earlier: Earlier) -> None:
         place,
         noted("the step was called", user_place()) if place else (),
     )
+
+
+def in_a_graph(params: list) -> bool:
+    """Return True if a node that is alive holds the leaf of a parameter."""
+    leaves = [p._edge for p in params if type(p._edge) is Leaf]
+    own = {id(leaves), *map(id, params)}
+    return any([id(holder) not in own for holder in gc.get_referrers(*leaves)])
 
 
 def warn_frozen(who: str, params: list) -> None:

@@ -132,7 +132,24 @@ def test_a_file_whose_size_its_header_does_not_state_is_refused(tmp_path, damage
         D.MNIST(tmp_path)
 
 
+def test_images_without_labels_are_refused_with_both_numbers(tmp_path):
+    files = mnist_files() | {"train-labels-idx1-ubyte": mnist_files()["t10k-labels-idx1-ubyte"]}
+    written(tmp_path / "MNIST" / "raw", files)
+    with pytest.raises(RuntimeError, match=r"MNIST: \S+ has 5 images and 3 labels(?s:.*)delete its files"):
+        D.MNIST(tmp_path)
+
+
 # ---------------------------------------------------------------- downloads
+def test_a_download_goes_through_no_link(tmp_path, server):
+    raw, own = tmp_path / "MNIST" / "raw", tmp_path / "own"
+    own.write_text("mine")
+    raw.mkdir(parents=True)
+    for name in ("train-images-idx3-ubyte.gz", "train-images-idx3-ubyte.gz.part"):
+        (raw / name).symlink_to(own)
+    assert len(D.MNIST(tmp_path, download=True)) == 5
+    assert own.read_text() == "mine" and (raw / "train-images-idx3-ubyte.gz.part").is_symlink()
+
+
 def test_missing_files_are_fetched_once_and_from_the_mirror_that_has_them(tmp_path, server):
     assert len(D.MNIST(tmp_path, download=True)) == 5
     assert sorted(file.name for file in (tmp_path / "MNIST" / "raw").iterdir()) == sorted(
@@ -160,7 +177,7 @@ def test_without_a_network_the_error_says_which_files_belong_where(tmp_path, mon
 def test_a_damaged_download_leaves_nothing_and_a_damaged_file_is_named(tmp_path, server):
     (server / "t10k-labels-idx1-ubyte.gz").write_bytes(b"<html>")
     with pytest.raises(
-        RuntimeError, match="lacks t10k-labels-idx1-ubyte.gz .*t10k-labels-idx1-ubyte.gz has another digest"
+        RuntimeError, match="lacks t10k-labels-idx1-ubyte.gz .*t10k-labels-idx1-ubyte.gz: it has another digest"
     ):
         D.MNIST(tmp_path, download=True)
     raw = tmp_path / "MNIST" / "raw"

@@ -26,6 +26,7 @@ from PIL import Image
 
 import minigrad
 from minigrad.errors import error
+from minigrad.files import written
 from minigrad.utils.data import Dataset
 
 from .functional import to_pil_image
@@ -83,25 +84,26 @@ def fetch(who: str, folder: Path, files: dict[str, str], mirrors: list[str], dow
 
 def downloaded(path: Path, urls: list[str], md5: str) -> str:
     """Download a file from the first address that has it, whole or not at all; return the reason if none has."""
-    part, failed = path.with_name(f"{path.name}.part"), ""
+    failed = ""
     path.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_symlink():  # what it leads to is not ours
+        path.unlink()
     for url in urls:
+        digest = hashlib.md5(usedforsecurity=False)
         try:
-            with urlopen(url, timeout=30) as answer, part.open("wb") as file:
+            with urlopen(url, timeout=30) as answer, written(path) as file:
                 total = int(answer.headers["Content-Length"] or 0)
                 while block := answer.read(1 << 18):
                     file.write(block)
+                    digest.update(block)
                     if sys.stderr.isatty():
                         end = "\n" if file.tell() == total else ""
                         print(f"\r{path.name}: {file.tell():,} of {total:,} bytes", end=end, file=sys.stderr)
-            if has(part, md5):
-                part.replace(path)
-                return ""
-            failed = f" ({url} has another digest)"
+                if digest.hexdigest() != md5:
+                    raise OSError("it has another digest")
+            return ""
         except (OSError, HTTPException) as e:
             failed = f" ({url}: {e})"
-        finally:
-            part.unlink(missing_ok=True)
     return failed
 
 
@@ -138,6 +140,9 @@ class InMemory(VisionDataset):
             raise error(ValueError, "datasets", f"MINIGRAD_DATA={wish} is unknown", fix)
         length = self.lengths[not train] if wish == "digits-repeated" else 0
         self.data, self.targets = self.stored(*digits(train, self.side, length)) if wish else self.load(download)
+        if len(self.data) != len(self.targets):
+            what = f"{root} has {len(self.data):,} images and {len(self.targets):,} labels"
+            raise error(RuntimeError, type(self).__name__, what, "delete its files, and pass download=True")
 
     def load(self, download: bool) -> tuple:
         """Return images and classes from their files."""
