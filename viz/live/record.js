@@ -150,7 +150,8 @@ function stepResults({ plan, known, options }, step) {
 
 // Returns which of several results a recorded value is: a program may use only some of them.
 function pick(plan, id, found, k) {
-  const isIt = (t) => plan.values.has(id) && agrees(t, plan.held.get(id), plan.values.get(id));
+  if (!plan.values.has(id)) return k;
+  const isIt = (t) => agrees(t, plan.held.get(id), plan.values.get(id));
   return isIt(found[k]) || !found.some(isIt) ? k : found.findIndex(isIt);
 }
 

@@ -20,6 +20,11 @@ TOUCH = """() => {
       try { minigrad.set(label, double(value)); } catch { continue; } // it is the result of an operation
     }
   } catch (error) { if (!/cannot be changed/.test(error.message)) throw error; }
+  all("#tries button").forEach((one) => one.click());
+  all("#try select").forEach((one) => [...one.querySelectorAll("option")].slice(0, 3).forEach(({ value }) => {
+    one.value = value;
+    one.dispatchEvent(new Event("change", { bubbles: true }));
+  }));
   return new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
 }"""
 
