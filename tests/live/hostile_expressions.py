@@ -181,9 +181,12 @@ DIRECTED = {
     "-0": "",
 }
 
-NUMBERS = "0 1 2 3 -1 -0 -0.0 0.5 -7 64 65 300 4096 9999 131072 131073 1e9 2**31 2**53 -2**53 1e308 5e-324 1e999 nan -inf".split()
+NUMBERS = "0 1 2 3 -1 -0 -0.0 0.5 -7 64 65 300 4096 9999 131072 131073 1e9 2**31 2**53 -2**53".split()
+NUMBERS += "1e308 5e-324 1e999 nan -inf".split()
 NAMES = "x v n None True False inf nan ... float32 int64 bool x.shape x.T n.dtype".split()
-STRANGE = "__proto__ constructor prototype toString hasOwnProperty valueOf é 𝒙 \u202e \u200b \ud800 h window this".split()
+STRANGE = (
+    "__proto__ constructor prototype toString hasOwnProperty valueOf é 𝒙 \u202e \u200b \ud800 h window this".split()
+)
 STRINGS = ["ij,jk->ik", "a," * 200 + "a", "mul", "mapped", "exp", "length", "reflect", "Add", "tanh", "sum", *STRANGE]
 SIGNS = "+ - * / // % ** @ & | ^ << >> == != < <= > >= is and or".split()
 
@@ -200,8 +203,8 @@ class Writer:
 
     def expression(self, depth: int) -> str:
         """Return an expression with at most `depth` levels."""
-        kinds = [self.atom] if depth <= 0 else [self.atom, self.call, self.call, self.call, self.method, self.listed, self.joined,
-                                                self.repeated, self.subscript, self.choice, self.chain, self.wrapped]  # fmt: skip
+        more = [self.call, self.call, self.call, self.method, self.listed, self.joined, self.repeated, self.subscript]
+        kinds = [self.atom, *(() if depth <= 0 else (*more, self.choice, self.chain, self.wrapped))]
         return self.random.choice(kinds)(depth - 1)
 
     def atom(self, depth: int) -> str:
@@ -219,7 +222,9 @@ class Writer:
 
     def arguments(self, name: str, depth: int) -> str:
         signature = self.signatures.get(name, ())
-        given = [self.expression(depth) for _ in signature][: self.random.randint(1, 5)] or self.several(depth)
+        likely = lambda k: self.random.choice(NAMES[:3]) if k == 0 else self.number()  # noqa: E731
+        one = lambda k: likely(k) if self.random.random() < 0.5 else self.expression(depth)  # noqa: E731
+        given = [one(k) for k in range(min(len(signature), self.random.randint(1, 5)))] or self.several(depth)
         given = [f"*[{one}]*{self.number()}" if self.random.random() < 0.04 else one for one in given]
         if signature and self.random.random() < 0.3:
             given.append(f"{self.random.choice(signature)['parameter']}={self.expression(depth)}")
@@ -246,8 +251,8 @@ class Writer:
         return f"{self.expression(depth)} {self.random.choice(SIGNS)} {self.expression(depth)}"
 
     def subscript(self, depth: int) -> str:
-        part = lambda: self.random.choice([":", "None", "...", f"{self.number()}:", f"::{self.number()}", self.expression(depth)])  # noqa: E731
-        return f"{self.expression(depth)}[{', '.join(part() for _ in range(self.random.randint(1, 3)))}]"
+        kinds = [":", "None", "...", f"{self.number()}:", f"::{self.number()}", self.expression(depth)]
+        return f"{self.expression(depth)}[{', '.join(self.random.choices(kinds, k=self.random.randint(1, 3)))}]"
 
     def choice(self, depth: int) -> str:
         return f"({self.expression(depth)} if {self.expression(depth)} else {self.expression(depth)})"
@@ -259,14 +264,17 @@ class Writer:
 
     def wrapped(self, depth: int) -> str:
         times = self.random.choice((2, 30, 150, 1000))
-        begin, end = self.random.choice([("(", ")"), ("[", "]"), ("-", ""), ("not ", ""), ("exp(", ")"), ("2 ** ", ""), ("", ".T"), ("", "[0]")])
+        begin, end = self.random.choice(
+            [("(", ")"), ("[", "]"), ("-", ""), ("not ", ""), ("exp(", ")"), ("2 ** ", ""), ("", ".T"), ("", "[0]")]
+        )
         return f"{begin * times}{self.expression(depth)}{end * times}"
 
     def damaged(self, text: str) -> str:
         """Return a text without, or with other, characters at some places."""
         for _ in range(self.random.randint(1, 3)):
             at = self.random.randrange(len(text) + 1)
-            text = text[:at] + self.random.choice(["", "(", "]", "'", ",", ".", "*", "\\", "\0", *STRANGE]) + text[at + 1 :]
+            other = self.random.choice(["", "(", "]", "'", ",", ".", "*", "\\", "\0", *STRANGE])
+            text = text[:at] + other + text[at + 1 :]
         return text
 
 

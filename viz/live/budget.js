@@ -1,10 +1,10 @@
 // The budget of a computation, as a record may come from anywhere: a link of 2 kB must neither hang a page nor fill its memory.
 //
 // Everything that computes asks here before it does: `asked` for the elements of a tensor or a list, `spend` for other work and
-// for calls. `within` begins and ends a computation. What is spent is the same on every machine, apart from the time.
+// for calls. `within` begins and ends a computation. Its cost is the same on every machine, apart from the time.
 const limits = {
   elements: 2 ** 24, // of a tensor, or of a list with those in it
-  dimensions: 64, // of a tensor; so many arguments has a call, too
+  dimensions: 64, // of a tensor; also the most arguments of a call
   work: 2 ** 30, // elements that a computation makes; of those that it only reads, 8 count as one
   calls: 2 ** 24, // and tensors that are made
   depth: 250, // of calls inside each other: well before the stack ends, as a browser may crash there
@@ -76,12 +76,14 @@ const memory = (Memory, shape) => new Memory(checkedSize(shape));
 function counted(list, before = 0) {
   let n = before + list.length;
   for (const one of list) if (Array.isArray(one)) n = counted(one, n);
-  return n <= limits.elements ? n : fail(`a list has more than the ${grouped(limits.elements)} elements that are allowed`);
+  return n <= limits.elements
+    ? n
+    : fail(`a list has more than the ${grouped(limits.elements)} elements that are allowed`);
 }
 
-// Returns a list that was just made.
+// Returns a list that was just made; its elements count twice, as they take longer than those of tensors.
 function listed(list) {
-  spend(counted(list));
+  spend(2 * counted(list));
   return list;
 }
 

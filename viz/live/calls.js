@@ -60,7 +60,10 @@ function call(name, args) {
   const f = functions.get(name) ?? fail(`${name} is not live`);
   few(args, `arguments of ${name}`);
   const elements = (a) => (isTensor(a) ? a.data.length : Array.isArray(a) ? counted(a) : 1);
-  spend(args.reduce((n, a) => n + elements(a) / 8, 0), 1);
+  spend(
+    args.reduce((n, a) => n + elements(a) / 8, 0),
+    1,
+  );
   const found = inside(() => f(...args), `${name} cannot compute with these arguments`);
   return Array.isArray(found) ? listed(found) : found;
 }

@@ -249,7 +249,8 @@ class Parser {
 const parsed = new Map();
 
 // Returns the value of an expression; `scope` is a Map from names to tensors, numbers or lists of them.
-const evaluate = (text, scope) => within(() => inside(() => evaluated(text, scope), "the operands do not fit each other"));
+const evaluate = (text, scope) =>
+  within(() => inside(() => evaluated(text, scope), "the operands do not fit each other"));
 
 function evaluated(text, scope) {
   if (!parsed.has(text)) parsed.set(text, new Parser(text).tuple());

@@ -36,7 +36,9 @@ function einsum(equation, operands) {
   const letters = (n) => range(n).map((i) => `.${most - n + i}`);
   const listed = (term, n) => term.split("...").flatMap((part, i) => [...(i ? letters(n) : []), ...part]);
   const indices = terms.map((term, i) => listed(term, term.includes("...") ? extra(term, operands[i]) : 0));
-  indices.forEach((names, i) => names.length === operands[i].ndim || fail(`einsum: "${terms[i]}" for ${operands[i].ndim} dimensions`));
+  indices.forEach(
+    (names, i) => names.length === operands[i].ndim || fail(`einsum: "${terms[i]}" for ${operands[i].ndim} dimensions`),
+  );
   const sizes = {};
   indices.forEach((names, i) =>
     names.forEach((name, d) => (sizes[name] = broadcastShapes([sizes[name] ?? 1], [operands[i].shape[d]])[0])),

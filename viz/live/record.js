@@ -163,7 +163,12 @@ function eachExample(text, scope, [dims, ...inner]) {
     const one = batched.map(([name, d]) => [name, run("select", scope.get(name), d, i)]);
     return eachExample(text, new Map([...scope, ...one]), inner);
   });
-  return (found[0] ?? fail("a vmap over no examples")).map((_, k) => run("stack", found.map((made) => made[k])));
+  return (found[0] ?? fail("a vmap over no examples")).map((_, k) =>
+    run(
+      "stack",
+      found.map((made) => made[k]),
+    ),
+  );
 }
 
 // Compares a result of the first run with the recorded one: a reason if more than the formula has made that, and its tangent.
@@ -193,7 +198,7 @@ function labelOf({ values, makers, record }, id) {
 }
 
 function agrees(tensor, recorded, { shape, dtype, summary = {} }) {
-  spend(1 + (tensor?.data.length ?? 0) / 8);
+  spend(8 + (tensor?.data.length ?? 0) / 8);
   if (!tensor || tensor.dtype !== dtype || !sameShape(tensor.shape, shape)) return false;
   const few = dtype === "float64" ? 1e-12 : isFloat(dtype) ? 2e-6 : 0;
   if (recorded) return near(tensor.data, recorded.data, few);
@@ -236,7 +241,8 @@ function readAgain({ plan, known, behind, otherwise }, { value, how, line, op: w
   if (!now || !before || now === before || !(how === "bool" || PYTHON.includes(how))) return;
   if (how === "bool" ? truth(now) === truth(before) : near(now.data, before.data, 1e-12)) return;
   const label = labelOf(plan, value);
-  const way = how === "bool" ? "would take another way" : `would read another ${plan.values.has(value) ? label : "number"}`;
+  const way =
+    how === "bool" ? "would take another way" : `would read another ${plan.values.has(value) ? label : "number"}`;
   otherwise.push({ line, text: `with these numbers the program ${way} at line ${line}` });
   const at = within ?? (plan.makers.get(value)?.op ?? -1) + 1;
   const passes = { backward: ({ op, back }) => back && op <= at, jvp: ({ op, moves }) => moves && op >= at };
