@@ -133,3 +133,11 @@ QUICK = ("examples of examples", "elements that are read", "a circle")
 def test_a_hostile_record_is_computed_within_the_budget(page, name):
     for run in page.ask(RECORDS[name]):
         assert run["work"] <= ONCE and run["calls"] <= CALLS + 1
+
+
+def test_the_documentation_states_the_limits_of_a_link():
+    (line,) = re.findall(r"const OF_A_LINK = .*", (FOLDER / "budget.js").read_text())
+    stated = (FOLDER.parents[1] / "docs" / "viewer.md").read_text()
+    limits = [int(base) ** int(power) for base, power in re.findall(r"(\d+) \*\* (\d+)", line)]
+    assert len(limits) == 3 and limits[1:] == [WORK, CALLS]
+    assert all(f"| {n:,} |" in stated for n in limits)
