@@ -51,7 +51,9 @@ function getItem(object, index, several = false) {
 }
 
 function ofList(list, index) {
-  if (!(index instanceof Slice)) return list.at(+index) ?? fail(`index ${+index} is out of ${list.length} elements`);
+  const at = index < 0 ? +index + list.length : +index;
+  if (!(index instanceof Slice))
+    return at in list ? list[at] : fail(`index ${+index} is out of ${list.length} elements`);
   const [begin, length, step] = bounds(index, list.length);
   const part = list.slice(begin, begin + length * step);
   return listed(step === 1 ? part : part.filter((_, i) => i % step === 0));

@@ -36,8 +36,9 @@ function moved(t, source, destination) {
 // Returns elements begin, begin + step, ... along a dimension.
 function slice(t, d, begin, length, step = 1) {
   const end = begin + (length - 1) * step;
-  if (length && !(Number.isInteger(begin) && begin >= 0 && Math.max(begin, end) < t.shape[d]))
-    fail(`index ${begin} is out of ${t.shape[d]} elements`);
+  const n = t.shape[d] ?? 1; // of a number
+  if (length && !(Number.isInteger(begin) && begin >= 0 && Math.max(begin, end) < n))
+    fail(`index ${begin} is out of ${n} elements`);
   const strides = stridesOf(t.shape);
   return strided(t, replaced(t.shape, d, length), replaced(strides, d, strides[d] * step), begin * strides[d]);
 }
