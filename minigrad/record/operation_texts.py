@@ -92,8 +92,8 @@ class Wording:
         """Return a value's content, for one example of a vmap around the recording; substitute numbers if it is lost."""
         noted = self.rec.values[ref]
         if noted.array is None or noted.lost or is_meta(noted.array):
-            held = (noted.summary or {}).get("values")
-            return invented(noted) if held is None else np.array(held, noted.dtype).reshape(noted.shape)
+            known = None if noted.array is not None and is_meta(noted.array) else noted.content()
+            return invented(noted) if known is None else known
         return example(noted, self.rec.around)
 
     def write(self, op: schema.Op, group: OpEntry, flows: list[Flow], inputs: list, outputs: list) -> None:

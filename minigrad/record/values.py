@@ -58,6 +58,13 @@ class ValueInfo:
         """Return the same in the host's memory."""
         return host(self.held())
 
+    def content(self) -> np.ndarray | None:
+        """Return the elements as far as they are known; None if only statistics are left."""
+        if self.array is not None and not self.lost:
+            return self.numbers()
+        few = (self.summary or {}).get("values")
+        return None if few is None else np.reshape(np.array(few, np.dtype(self.dtype)), self.shape)
+
 
 class Ref(NamedTuple):
     """A value among the arguments of a function."""

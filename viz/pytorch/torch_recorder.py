@@ -54,6 +54,7 @@ REFUSED = (  # errors of PyTorch that mean it cannot run another backward
     "second time",  # the program's own backward freed the graph
     "use_reentrant=True",  # such a checkpoint needs a backward that writes to .grad
     "_will_engine_execute_node",  # so does a hook for several gradients
+    "allocate memory",  # an expanded tensor needs none, its gradient does
 )
 RUNNING = ("batch_norm", "instance_norm")  # these write running statistics without a version change
 COMPOSED = ("multi_head_attention_forward",)  # recorded as the many operations that they consist of
