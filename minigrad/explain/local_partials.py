@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 
 from ..arrays.dtypes import FLOATS
-from ..arrays.kinds import host
 from ..core.backward import fit
 from ..core.frames import OFF, use
 from ..core.tensor import Tensor, wrap
 from ..record.recorder import Record
-from ..record.values import Event, OpEntry, ValueInfo, bottom
+from ..record.values import Event, OpEntry, ValueInfo, elements
 
 
 def pushed(
@@ -87,11 +86,6 @@ def tensor(noted: ValueInfo) -> Tensor:
         return wrap(np.array(found))
     dtype = np.dtype(noted.dtype or "f4")
     return wrap(np.full(noted.shape, np.nan if dtype in FLOATS else 0, dtype))
-
-
-def elements(t: Tensor) -> np.ndarray:
-    """Return a tensor's elements for a look: unlike `t.numpy()`, this does not make recordings watch the memory for writes."""
-    return host(bottom(t))
 
 
 def masked_to(moved: list, t: Tensor) -> Tensor:

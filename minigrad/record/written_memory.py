@@ -69,7 +69,6 @@ class WrittenMemory(Transfers):
         self.settle()
         if not frame.has(self) and not self.holds(a):
             return
-        self.note_unseen_writes()
         self.lend(a)
         while frame is not None:
             if frame.layer is self:
@@ -152,7 +151,11 @@ class WrittenMemory(Transfers):
 
     def lend(self, a: np.ndarray) -> None:
         """Note that the program has an array's memory, where NumPy may write unseen from now on."""
-        if (whole := lendable(a)) is not None and id(whole) not in self._lent:
+        if (whole := lendable(a)) is None:
+            return
+        if (known := self._lent.get(id(whole))) is not None:
+            self.note_unseen_write(known)
+        else:
             self._lent[id(whole)] = Lent(whole)
 
     def note_unseen_write(self, lent: Lent) -> None:
