@@ -82,6 +82,7 @@ class GradientFlow:
         self._runs: list[Run] = []  # those that are running
         self.accumulations: list[Accumulation] = []
         self._sums: dict[tuple, int] = {}  # of two gradients
+        self.beyond: Any = None  # unkept.Beyond, for the operations of a paused recording
 
     def ref(self, t: Any, kind: str = "", edge: Any = None) -> Any:
         """Return the number of a tensor's value (event_log.py)."""
@@ -119,6 +120,8 @@ class GradientFlow:
     def run_ended(self) -> None:
         """Note that a backward is over, and drop flows to nodes that needed no gradient."""
         self._open = self._closed.pop()
+        if self.beyond is not None:
+            self.beyond.ended(self._runs[-1].number)
         for flows in self._runs.pop().flowing.values():
             for group, edge in flows:
                 group.edges = tuple([flow for flow in group.edges if flow is not edge])
@@ -172,8 +175,10 @@ class GradientFlow:
         grads = g if type(g) is list else (g,)
         self.arrived(node, grads)
         event = self._made_by.get(node)
-        if event is not None:
+        beyond = self.beyond is not None and self.beyond.has(node)
+        if event is not None and not beyond:
             self.backward_group(event.group)
+        if event is not None or beyond:
             edges = node._edges
             self.gradients_flowed(
                 node, grads, [(i, edges[i], d) for i, d in zip(node.places or range(len(edges)), gives)]
@@ -320,6 +325,8 @@ class GradientFlow:
     # ------------------------------------------------------------------ gradients flow on
     def gradients_flowed(self, node: Any, grads: Any, given: Any) -> None:
         """Note the gradients along those edges of a node that leave its operation, given as (position, edge, gradient)."""
+        if self.beyond is not None and self.beyond.has(node):
+            return self.beyond.flowed(given)
         event = self._made_by.get(node)
         if event is None:
             return

@@ -33,6 +33,7 @@ from .constants import brief
 from .cuts import Detach
 from .labels import Labels, as_label
 from .numpy_box import NumPy
+from .unkept import Unkept
 from .values import NOTHING, UNKNOWN, Event, Flow, OpEntry, Ref, ValueInfo, refs_in
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class Wording:
         if group.transfers and not group.function:
             op.call = f"{group.name}({', '.join(self.label(i) for i in inputs)})"
             return
-        if not group.events or group.events[0].cls in (DelayedError, NumPy):
+        if not group.events or group.events[0].cls in (DelayedError, NumPy, Unkept):
             return
         if group.events[0].cls is Detach:
             op.call = schema.CALLS[group.name].format(self.label(inputs[0]))

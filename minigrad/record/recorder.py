@@ -28,7 +28,7 @@ from ..files import written
 from ..tensors.nested import is_tensor, named_in
 from .backward_callbacks import Running
 from .build import numbered
-from .callbacks import begin, edges_of, end, ignore, names_of, nodes_of, passed, tracked_noter
+from .callbacks import FULL, begin, edges_of, end, ignore, names_of, nodes_of, passed, tracked_noter
 from .callers import arguments_of, called, is_seen
 from .event_log import NO_LAYERS, EventLog, uncollected
 from .heard import Heard
@@ -87,6 +87,9 @@ class Record(Heard, Layer):
         self.insides: list[Inside] = []  # calls of custom Functions' methods
         self._sights: list = []  # views of the next operation by the layers around
         self._cut: set[int] = set()  # ids of detached tensors, which the log keeps alive
+        self.full = False  # True since the log has been evaluated because it had grown
+        self.folds = False  # True if operations that ran while the recording paused are one operation of the record
+        self.on_full: Callable | None = None  # called from the program's own code when the log has grown by FULL entries
         self.adds_unseen: Any = None  # from_graph.add_unseen, to add operations of a graph that ran in another thread
 
     # ------------------------------------------------------------------ context and layer
@@ -127,6 +130,12 @@ class Record(Heard, Layer):
         for t in self._seeded:
             t._tan = others(t._tan, self.level)
         self._outer = self._scope = None
+
+    passed: Any = None  # hears of operations while the recording pauses; only PyTorch's recording calls it
+
+    def operations(self) -> int:
+        """Return the number of operations of the program, as far as the log is evaluated."""
+        return sum([group.of is None for group in self.groups])
 
     def pause(self) -> None:
         """Stop until `go_on`; values that the program writes in between keep their contents in the record."""
@@ -171,7 +180,7 @@ class Record(Heard, Layer):
             if link is None and (not cls.differentiable or out._a.dtype not in FLOATS):
                 link = edges_of(args)
             self.log.append((cls, out, link, call, offset) + args)
-            return
+            return self.look()
         event, outs = Event(cls, above=around[-1] if around else None), out if type(out) is tuple else (out,)
         event.views, self._sights = self._sights[::-1], []
         grad, layers = type(link) is not tuple, names_of(around[::-1])
@@ -295,6 +304,16 @@ class Record(Heard, Layer):
         self.log.append([EventLog.ended, event, outs, nodes_of(outs), tangents])
         if self._lent:
             self.settle()
+        self.look()
+
+    def look(self) -> None:
+        """Evaluate a log that has grown, and tell so if the program's own code called the operation."""
+        if len(self.log) >= FULL:
+            self.settle()
+            self.full = True
+        if self.full and self.on_full is not None and self._scope is not None and current() is self._scope.frame:
+            self.full = False
+            self.on_full(self)
 
     def node_made(self, node: Any) -> None:
         """Log a node of a Grad layer inside this recording, whose operation may just have run below."""

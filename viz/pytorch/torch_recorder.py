@@ -56,6 +56,7 @@ REFUSED = (  # errors of PyTorch that mean it cannot run another backward
     "_will_engine_execute_node",  # so does a hook for several gradients
     "allocate memory",  # an expanded tensor needs none, its gradient does
 )
+OFTEN = 64  # calls after which the number of operations is looked at
 RUNNING = ("batch_norm", "instance_norm")  # these write running statistics without a version change
 COMPOSED = ("multi_head_attention_forward",)  # recorded as the many operations that they consist of
 
@@ -82,7 +83,9 @@ class Recorder:
         self.crossings: Crossings | None = None  # to NumPy and back, in a method of a custom Function
         self.adding = False  # True while `run_backward` runs, for which no line of the program stands
         self.added_backward = False  # True if `run_backward` ran, because the program ran none
-        self.paused = self.has_gap = False
+        self.paused = self.has_gap = self.folds = False
+        self.on_full: Callable | None = None  # called when the recording has grown
+        self.passed: Callable | None = None  # called for each operation while the recording pauses
         self._busy = False
         self._insides: list[Inside] = []  # calls of methods of the Function that is running
 
@@ -94,6 +97,10 @@ class Recorder:
             yield
         finally:
             self._busy = before
+
+    def operations(self) -> int:
+        """Return the number of operations of the program."""
+        return sum(call.of is None for call in self.calls)
 
     def can_stop(self) -> bool:
         """Return True: the recording can pause and go on at any time."""
@@ -204,6 +211,8 @@ class Recorder:
             if push is not None and made.phase == "forward":
                 values = {key: value for key, (_, value) in given.items()} | {id(t): value for t, value in results}
                 self.push(made, partial(push, made, out, results), values)
+            if self.on_full is not None and len(self.calls) % OFTEN == 0:
+                self.on_full(self)
             return out
 
     def note_read(self, name: str, args: tuple, given: dict[int, tuple]) -> None:
