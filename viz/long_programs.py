@@ -16,7 +16,7 @@ import random
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from threading import get_ident
 from typing import Any, NamedTuple
@@ -26,6 +26,7 @@ import numpy as np
 from minigrad.core.frames import OFF, ON, current, recorder_of
 from minigrad.record.callers import called_by_user
 
+from .errors import Usage
 from .last_backward import Backwards
 
 MANY = 20  # backwards; a program with fewer runs once
@@ -82,7 +83,9 @@ class Limit(Backwards):
         self.ops_at = [0]  # the operations at the end of each backward
         self.had: Any = None  # the wanted value: the last one, or that of the wanted iteration
         self.last: dict[str, Any] = {}  # the values at the last backward
-        self.recorded: dict[str, Any] = {}  # the values when the recordings paused
+        self.results: Callable[[], Any] = dict  # returns the values to show, or raises Usage
+        self.had_then: Any = None  # these, the backwards and the operations when the recordings paused
+        self.count_then = self.ops_then = 0
         self.rounds: Counter[str] = (
             Counter()
         )  # how many values a name has had at backwards: one in each round of a loop
@@ -169,7 +172,9 @@ class Limit(Backwards):
     def pause(self) -> None:
         """Pause the recordings, unless the program is in a `with` block that would end in them."""
         if not self.paused and all([recording.can_stop() for recording in self.recordings]):
-            self.paused, self.recorded = True, dict(self.values())
+            self.paused, self.count_then, self.ops_then = True, self.count, self.operations()
+            with suppress(Usage):
+                self.had_then = self.results()
             for recording in self.recordings:
                 recording.pause()
             self.watch(self.passed)

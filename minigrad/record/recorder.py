@@ -89,7 +89,9 @@ class Record(Heard, Layer):
         self._cut: set[int] = set()  # ids of detached tensors, which the log keeps alive
         self.full = False  # True since the log has been evaluated because it had grown
         self.folds = False  # True if operations that ran while the recording paused are one operation of the record
-        self.on_full: Callable | None = None  # called from the program's own code when the log has grown by FULL entries
+        self.on_full: Callable | None = (
+            None  # called from the program's own code when the log has grown by FULL entries
+        )
         self.adds_unseen: Any = None  # from_graph.add_unseen, to add operations of a graph that ran in another thread
 
     # ------------------------------------------------------------------ context and layer

@@ -46,7 +46,8 @@ class Chain:
         """Return the tensor for a value; a value that no operation here made becomes a leaf."""
         if value not in self.tensors:
             t = wrap(np.array(held(value)))
-            self.tensors[value] = t.requires_grad_() if value.kind == "parameter" else t
+            begins = value.kind == "computed" and self.backward.gradient(value, self.runs) is not None
+            self.tensors[value] = t.requires_grad_() if value.kind == "parameter" or begins else t
             self.rec.ref(t)
         return self.tensors[value]
 
