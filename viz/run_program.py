@@ -114,6 +114,8 @@ class Program:
 
         Without a name, the tensor is the one from which the program's last backward began.
         """
+        from minigrad import Record
+
         try:
             rec = self.recording(name, passes, args) if name else self.recording_of_backward(passes)
         except ValueError as wrong:
@@ -134,6 +136,10 @@ class Program:
             )
         if (again := self.in_another_direction(rec, made, lambda: self.record(name, passes, args))) is not None:
             return again
+        if isinstance(rec, Record) and (limit := rec.words_of_limit()):
+            self.notes.append(limit)
+            part = ", ".join(filter(None, [made["program"].get("iteration"), limit]))
+            made["program"] = {**made["program"], "iteration": part}
         return {**made, "program": {**made["program"], "file": self.file}}, rec.notes
 
     def chosen(self, made: dict, name: str) -> dict:

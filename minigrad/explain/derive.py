@@ -48,6 +48,8 @@ class Derivation:
     def __init__(self, asked: Asked):
         self.rec, self.kind, self.value = asked.rec, asked.kind, asked.value
         self.label, self.notes = asked.label, list(asked.notes)
+        self.rec.take_back()
+        self.notes += filter(None, [self.rec.words_of_limit()])
         self.runs = self.rec.shown_runs() if asked.runs is None else asked.runs
         self.links = Links(self.rec, self.kind, self.runs)
         self.order = self.values_on_paths()

@@ -15,6 +15,7 @@ from ..core.graph import Leaf, key, producer
 from ..core.tensor import Tensor
 from ..fast.text_plan import is_pointwise
 from ..places import Place
+from .kept_bytes import KeptBytes
 from .schema import Where
 from .values import NOWHERE, Event, Flow, OpEntry, ValueInfo, bottom
 
@@ -65,10 +66,11 @@ def shown_runs(runs: Sequence[Run], outputs: Iterable, behind: Callable[[], set]
     return [run for run in runs if run.number in shown or run.within in shown and not run.differentiated]
 
 
-class GradientFlow:
+class GradientFlow(KeptBytes):
     """The gradients that a ledger knows, with the values they belong to."""
 
     def __init__(self):
+        super().__init__()
         self.values: list[ValueInfo] = []
         self.groups: list[OpEntry] = []
         self.outputs: list[int] = []
@@ -280,8 +282,13 @@ class GradientFlow:
         old, new = self.values[one], self.values[other]
         if old.shape != new.shape:
             return other
-        if (one, other) not in self._sums:
-            self._sums[one, other] = self.gradient(as_array(old.held() + new.held()))
+        if (one, other) not in self._sums and (old.gone or new.gone) and None in (old.memory, new.memory):
+            lost = ValueInfo(len(self.values), None, None, "gradient", old.shape, old.dtype, summary={}, lost=True)
+            self.values.append(lost)
+            self._sums[one, other] = lost.index
+        elif (one, other) not in self._sums:
+            held = [v.held() if v.gone is None else v.memory for v in (old, new)]
+            self._sums[one, other] = self.gradient(as_array(held[0] + held[1]))
         return self._sums[one, other]
 
     def accumulated(self, leaf: Leaf, g: Any, before: Tensor | None, after: Tensor | None, copy: Any) -> None:

@@ -33,9 +33,10 @@ from .callers import arguments_of, called, is_seen
 from .event_log import NO_LAYERS, EventLog, uncollected
 from .heard import Heard
 from .inner_calls import Inside, watched
+from .kept_bytes import LARGE
 from .show import mimebundle
 from .times import Clock
-from .values import Event
+from .values import Event, bottom
 from .write_callbacks import inplace, may_write, note_written
 
 MODES = "grad", "inference", "dual", "observers"  # of a frame
@@ -87,10 +88,10 @@ class Record(Heard, Layer):
         self.insides: list[Inside] = []  # calls of custom Functions' methods
         self._sights: list = []  # views of the next operation by the layers around
         self._cut: set[int] = set()  # ids of detached tensors, which the log keeps alive
-        self.full = False  # True since the log has been evaluated because it had grown
+        self.reported = 0  # the number of entries when the recording last reported its growth
         self.folds = False  # True if operations that ran while the recording paused are one operation of the record
         self.on_full: Callable | None = (
-            None  # called from the program's own code when the log has grown by FULL entries
+            None  # called from the program's own code when the recording has grown by FULL entries
         )
         self.adds_unseen: Any = None  # from_graph.add_unseen, to add operations of a graph that ran in another thread
 
@@ -182,7 +183,7 @@ class Record(Heard, Layer):
             if link is None and (not cls.differentiable or out._a.dtype not in FLOATS):
                 link = edges_of(args)
             self.log.append((cls, out, link, call, offset) + args)
-            return self.look()
+            return self.look(out._a.nbytes >= LARGE)
         event, outs = Event(cls, above=around[-1] if around else None), out if type(out) is tuple else (out,)
         event.views, self._sights = self._sights[::-1], []
         grad, layers = type(link) is not tuple, names_of(around[::-1])
@@ -306,16 +307,17 @@ class Record(Heard, Layer):
         self.log.append([EventLog.ended, event, outs, nodes_of(outs), tangents])
         if self._lent:
             self.settle()
-        self.look()
+        self.look(any([isinstance(o, Tensor) and bottom(o).nbytes >= LARGE for o in outs]))
 
-    def look(self) -> None:
-        """Evaluate a log that has grown, and tell so if the program's own code called the operation."""
-        if len(self.log) >= FULL:
+    def look(self, large: bool = False) -> None:
+        """Evaluate a log that has grown or has a large array, give up contents beyond the limit, and report the growth."""
+        if large or len(self.log) >= FULL:
             self.settle()
-            self.full = True
-        if self.full and self.on_full is not None and self._scope is not None and current() is self._scope.frame:
-            self.full = False
-            self.on_full(self)
+            self.weigh()
+        if self.on_full is not None and len(self.groups) - self.reported >= FULL and self._scope is not None:
+            if current() is self._scope.frame:
+                self.reported = len(self.groups)
+                self.on_full(self)
 
     def node_made(self, node: Any) -> None:
         """Log a node of a Grad layer inside this recording, whose operation may just have run below."""
@@ -349,7 +351,7 @@ class Record(Heard, Layer):
     def name_values(self, names: dict[int, str]) -> None:
         """Name the values without a name, by the ids of their tensors; an element, such as `out["logits"]`, may get another."""
         for value in self.values:
-            name = names.get(id(value.tensor), "")
+            name = names.get(id(value.owner), "")
             if "[" in name or name.rpartition(".")[2].isdigit():
                 value.element = value.element or name
             else:

@@ -44,6 +44,17 @@ class ValueInfo:
     lost: bool = False
     within: bool = False  # True if it is a value of a method, whose recording is over
     element: str = ""  # its name in a container of the program
+    gone: tuple | None = None  # weak references to array and tensor of a value that was given up (kept_bytes.py)
+
+    @property
+    def memory(self) -> Any:
+        """The array, also of a value that was given up, as long as the program has it."""
+        return self.array if self.gone is None else self.gone[0]()
+
+    @property
+    def owner(self) -> Any:
+        """The tensor, likewise."""
+        return self.tensor if self.gone is None or self.gone[1] is None else self.gone[1]()
 
     @property
     def is_past(self) -> bool:

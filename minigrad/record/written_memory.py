@@ -100,14 +100,15 @@ class WrittenMemory(Transfers):
     def overlapping(self, a: np.ndarray) -> list:
         """Return the values that share memory with an array, and are current or were until a write."""
         for v in self.values[self._sorted :]:
-            if isinstance(v.array, np.ndarray):
-                self._by_memory.setdefault(memory_key(v.array), []).append(v)
+            if isinstance(v.memory, np.ndarray):
+                self._by_memory.setdefault(memory_key(v.memory), []).append(v)
         self._sorted = len(self.values)
         found = []
         for key in {memory_key(a), 0} if memory_key(a) else list(self._by_memory):
             there = self._by_memory.get(key, [])
             there[:] = [v for v in there if (not v.is_past if v.within else self.is_current(v) or v.key in self._stale)]
-            found += [v for v in there if not (v.array.size and a.size) or np.may_share_memory(v.array, a)]
+            held = [(v, memory) for v in there if (memory := v.memory) is not None]
+            found += [v for v, memory in held if not (memory.size and a.size) or np.may_share_memory(memory, a)]
         return found
 
     def holds(self, a: np.ndarray) -> bool:
@@ -121,7 +122,7 @@ class WrittenMemory(Transfers):
         if not alone:
             self._ids.pop(id(bottom(x)), None)  # it may be known by another array, as a gradient in `.grad` is
         for noted in there:
-            if group is None or noted.array is not bottom(x) or alone and noted.key != id(x):
+            if group is None or noted.memory is not bottom(x) or alone and noted.key != id(x):
                 self.outdate(noted, group)
             else:
                 self._ids.pop(noted.key, None)
