@@ -17,7 +17,9 @@ import minigrad
 from minigrad.core.frames import ON, use
 from minigrad.core.tensor import wrap
 from minigrad.errors import suppressed_warnings
+from minigrad.record.kept_bytes import KEPT
 from minigrad.record.recorder import Record
+from minigrad.record.unseen import as_far_as_memory_goes
 from minigrad.record.values import elements
 from minigrad.tensors.nested import tensors_in
 
@@ -36,7 +38,8 @@ class Chain:
         with suppressed_warnings(), minigrad.random.fork_rng(), use(ON), self.rec:
             for call in self.calls:
                 self.run(call)
-            self.pull(outputs)
+            with as_far_as_memory_goes(self.rec):
+                self.pull(outputs)
         self.rec.outputs = [self.rec.ref(self.tensor(o)) for o in outputs]
         self.rec.settle()
         for value, t in self.tensors.items():
@@ -144,6 +147,11 @@ def operations_behind(calls: list[Call], outputs: list[Noted]) -> list[Call]:
 
 def held(value: Noted) -> np.ndarray:
     """Return the elements of a value; raise ValueError if minigrad does not support them."""
+    if value.lost:
+        raise ValueError(
+            f"explain: PyTorch's contents are kept up to {KEPT >> 20} MB, and the derivation needs others. "
+            "To fix: explain the program on smaller tensors, or a part of it."
+        )
     if value.array is None or value.array.dtype.kind == "c":
         raise ValueError("explain: minigrad does not support the program's complex numbers or meta tensors")
     return value.array

@@ -24,10 +24,11 @@ from minigrad.record.reads import NUMBERS
 from minigrad.record.schema import CALLS
 from minigrad.record.seeds import Seeds, refuse_gradient
 
+from .torch_calls import RUNNING as RECORDING
 from .torch_calls import Calls
 from .torch_contents import READING, WORDS
 from .torch_cuts import Cuts, has_history, reason
-from .torch_document import Call, Noted, batches, bottom, has_memory, is_leaf
+from .torch_document import CONTENTS, Call, Noted, batches, bottom, has_memory, is_leaf
 from .torch_graph import Backward, edges_of, run_now, same
 from .torch_inside import BACK, Inside, look_into
 from .torch_numpy import Crossings
@@ -66,6 +67,8 @@ class Recorder:
 
     def __init__(self, jvp: bool, seeds: Seeds | None = None):
         self.seeds = seeds
+        if not RECORDING.recorders:
+            CONTENTS.kept = CONTENTS.given_up = 0
         self.within = run_now()  # the run of backward that it began in, for the backward method of a Function
         self.calls: list[Call] = []
         self.backward, self.tangents, self.cuts = Backward(self), Tangents(self, jvp), Cuts(self)
