@@ -107,7 +107,7 @@ class Running:
         """
         if type(g) is not list and g.nbytes >= LARGE:
             for rec in self.told:
-                rec.look(True)
+                rec.look()
         if node._hooks is None and node.places is not None and node.backward_on_arrays is not None:
             pairs = node.backward_on_arrays(g, this.freed)
             if pairs is not None:

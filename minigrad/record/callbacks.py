@@ -127,9 +127,11 @@ def tracked_noter(rec: Any) -> Any:
 
     So it handles the usual callers itself (the user, or a function that only applies the operation); `caller` does the rest.
     """
-    log, append, look = rec.log, rec.log.append, rec.look
+    append, look, left = rec.log.append, rec.look, FULL  # operations until the log is evaluated
 
     def note(cls: Any, args: tuple, out: Any) -> None:
+        nonlocal left
+        left = left - 1 if left else FULL
         frame = getframe(2)
         try:
             link = out._edge
@@ -140,14 +142,14 @@ def tracked_noter(rec: Any) -> Any:
             if code.co_filename in OUTSIDE:
                 rec._outer = None
                 append((cls, out, link, code, frame.f_lasti) + args)
-                return None if len(log) < FULL and out._a.nbytes < LARGE else look(True)
+                return None if left and out._a.nbytes < LARGE else look()
             ours, back = OURS.get(id(code)), frame.f_back
             if ours is not None and ours.stands_for is cls and back is not None and frame is not rec._outer:
                 user = back.f_code
                 if user.co_filename in OUTSIDE:
                     rec._outer = frame
                     append((code, out, link, user, back.f_lasti) + args)
-                    return None if len(log) < FULL and out._a.nbytes < LARGE else look(True)
+                    return None if left and out._a.nbytes < LARGE else look()
         rec.note_called(cls, args, out, link, frame)
 
     return note

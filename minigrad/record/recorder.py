@@ -36,7 +36,7 @@ from .inner_calls import Inside, watched
 from .kept_bytes import LARGE
 from .show import mimebundle
 from .times import Clock
-from .values import Event, bottom
+from .values import Event
 from .write_callbacks import inplace, may_write, note_written
 
 MODES = "grad", "inference", "dual", "observers"  # of a frame
@@ -88,6 +88,7 @@ class Record(Heard, Layer):
         self.insides: list[Inside] = []  # calls of custom Functions' methods
         self._sights: list = []  # views of the next operation by the layers around
         self._cut: set[int] = set()  # ids of detached tensors, which the log keeps alive
+        self.left = FULL  # operations until the log is evaluated
         self.reported = 0  # the number of entries when the recording last reported its growth
         self.folds = False  # True if operations that ran while the recording paused are one operation of the record
         self.on_full: Callable | None = (
@@ -183,7 +184,10 @@ class Record(Heard, Layer):
             if link is None and (not cls.differentiable or out._a.dtype not in FLOATS):
                 link = edges_of(args)
             self.log.append((cls, out, link, call, offset) + args)
-            return self.look(out._a.nbytes >= LARGE)
+            self.left -= 1
+            if not self.left or out._a.nbytes >= LARGE:
+                self.look()
+            return
         event, outs = Event(cls, above=around[-1] if around else None), out if type(out) is tuple else (out,)
         event.views, self._sights = self._sights[::-1], []
         grad, layers = type(link) is not tuple, names_of(around[::-1])
@@ -307,13 +311,19 @@ class Record(Heard, Layer):
         self.log.append([EventLog.ended, event, outs, nodes_of(outs), tangents])
         if self._lent:
             self.settle()
-        self.look(any([isinstance(o, Tensor) and bottom(o).nbytes >= LARGE for o in outs]))
+        self.left -= 1
+        try:
+            large = outs[0]._a.nbytes >= LARGE
+        except (AttributeError, IndexError):  # no tensor, or one of a transform
+            large = False
+        if large or not self.left:
+            self.look()
 
-    def look(self, large: bool = False) -> None:
+    def look(self) -> None:
         """Evaluate a log that has grown or has a large array, give up contents beyond the limit, and report the growth."""
-        if large or len(self.log) >= FULL:
-            self.settle()
-            self.weigh()
+        self.left = FULL
+        self.settle()
+        self.weigh()
         if self.on_full is not None and len(self.groups) - self.reported >= FULL and self._scope is not None:
             if current() is self._scope.frame:
                 self.reported = len(self.groups)

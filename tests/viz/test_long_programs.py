@@ -201,12 +201,17 @@ for i in range({rounds}):
 loss = y.sum()
 loss.backward()
 """
-SMALL = long_programs.Size(600, 100)
+
+
+def small(monkeypatch):
+    """Let recordings pause after few operations."""
+    monkeypatch.setattr(long_programs, "OURS", long_programs.Size(600, 100))
+    for module in ("recorder", "callbacks"):
+        monkeypatch.setattr(sys.modules[f"minigrad.record.{module}"], "FULL", 64)
 
 
 def test_a_long_chain_is_recorded_at_its_end_with_one_operation_for_the_rest(tmp_path, monkeypatch):
-    monkeypatch.setattr(long_programs, "OURS", SMALL)
-    monkeypatch.setattr("minigrad.record.recorder.FULL", 64)
+    small(monkeypatch)
     record, notes = recorded(tmp_path, monkeypatch, CHAIN.format(rounds=5000), "loss")
     first, *rest = [op for op in record["ops"] if op["phase"] == "forward"]
     assert first["name"].endswith(" operations") and 50 < len(rest) < 600
@@ -221,8 +226,7 @@ def test_a_long_chain_is_recorded_at_its_end_with_one_operation_for_the_rest(tmp
 
 
 def test_explain_of_a_long_chain_goes_on_to_the_leaf(tmp_path, monkeypatch):
-    monkeypatch.setattr(long_programs, "OURS", SMALL)
-    monkeypatch.setattr("minigrad.record.recorder.FULL", 64)
+    small(monkeypatch)
     (tmp_path / "train.py").write_text(CHAIN.format(rounds=3000))
     monkeypatch.chdir(tmp_path)
     rec = Program.read("train.py").recording("loss", ("forward", "backward"))
@@ -231,8 +235,7 @@ def test_explain_of_a_long_chain_goes_on_to_the_leaf(tmp_path, monkeypatch):
 
 
 def test_the_recording_of_a_long_program_stays_small(tmp_path, monkeypatch):
-    monkeypatch.setattr(long_programs, "OURS", SMALL)
-    monkeypatch.setattr("minigrad.record.recorder.FULL", 64)
+    small(monkeypatch)
     sizes = [len(recorded(tmp_path, monkeypatch, CHAIN.format(rounds=n), "loss")[0]["ops"]) for n in (2000, 6000)]
     assert abs(sizes[0] - sizes[1]) < 200
 
@@ -271,8 +274,7 @@ for step in range(10**9):
     ],
 )
 def test_the_picture_of_an_interrupted_program(text, name, stop, said, part, tmp_path, monkeypatch):
-    monkeypatch.setattr(long_programs, "OURS", SMALL)
-    monkeypatch.setattr("minigrad.record.recorder.FULL", 64)
+    small(monkeypatch)
     record, notes = recorded(tmp_path, monkeypatch, text.format(stop=stop), name)
     assert record["ops"] and said in notes[-1]
     assert part in record["program"]["iteration"]
