@@ -4,7 +4,7 @@ A recorded step takes several times as long as the step itself, and the recordin
 program stops after `MANY` backwards, or after as many operations as `Size` tells. When the program has ended, the place of the
 wanted value among its backwards and operations is known, and it runs once more, silently and with the same random numbers:
 recorded to the end of its first backward, because values are prepared there, and from shortly before that place to shortly
-after it. If a step has too many operations itself, only its last ones are recorded: those before are one operation of the record.
+after it. If a step has too many operations itself, only its last ones are recorded; those before are one operation.
 
 A program that is interrupted (interrupts.py) has no end: its picture shows the values that the recording had when it stopped.
 """
@@ -56,6 +56,16 @@ class Part(NamedTuple):
 
 
 WHOLE = Part(0, sys.maxsize)
+
+
+def sentence(file: str, limit: Limit, part: Part) -> str:
+    """Tell that a program ran again, and which part of it is recorded."""
+    again = f"{file} ran again, silently, to record its last"
+    if part.begin:
+        before = "the record begins there" if limit.torch else "what ran before is one operation"
+        return f"{again} {limit.size.behind:,} operations of {limit.ops:,}: {before}"
+    many = f"more than {MANY} backwards" if limit.count >= MANY else f"{limit.ops:,} operations"
+    return f"{again} steps: it runs {many}"
 
 
 class TooMany(Exception):

@@ -239,7 +239,7 @@ class Program:
 
         One that runs many backwards runs once more, recorded around its value `name`, or else around its last backward.
         """
-        from .long_programs import MANY, Limit, Start, TooMany, silent
+        from .long_programs import Limit, Start, TooMany, sentence, silent
 
         start, first = Start(self.folder), name.partition(",")[0]
         named = lambda: {first: self.names.get(first)}
@@ -264,12 +264,7 @@ class Program:
             except TooMany as many:
                 self.part = many.part
             start.restore()
-            said = f"{self.file} ran again, silently, to record its last steps: it runs more than {MANY} backwards"
-            if self.part is not None and self.part.begin:
-                before = "what ran before is one operation" if not limit.torch else "the record begins there"
-                said = f"{self.file} ran again, silently, to record its last {limit.size.behind:,} operations of {limit.ops:,}: {before}"
-            elif limit.count < MANY:
-                said = f"{self.file} ran again, silently, to record its last steps: it runs {limit.ops:,} operations"
+            said = sentence(self.file, limit, self.part)
             self.notes += [said] if said not in self.notes else []
 
     def run_until_interrupted(self) -> None:

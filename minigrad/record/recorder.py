@@ -324,10 +324,10 @@ class Record(Heard, Layer):
         self.left = FULL
         self.settle()
         self.weigh()
-        if self.on_full is not None and len(self.groups) - self.reported >= FULL and self._scope is not None:
-            if current() is self._scope.frame:
-                self.reported = len(self.groups)
-                self.on_full(self)
+        grown = self.on_full is not None and len(self.groups) - self.reported >= FULL
+        if grown and self._scope is not None and current() is self._scope.frame:
+            self.reported = len(self.groups)
+            self.on_full(self)
 
     def node_made(self, node: Any) -> None:
         """Log a node of a Grad layer inside this recording, whose operation may just have run below."""
