@@ -14,6 +14,7 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from traceback import extract_tb
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ from .trimmed_record import leading_to_outputs
 from .view import ADDED, SHOW, View, view_of
 
 if TYPE_CHECKING:
-    from .long_programs import Part
+    from .long_programs import Limit, Part
 
 CELL = "<ipython-input-{}-{}>"  # as IPython calls the code of cells, so that messages say In[2]
 
@@ -48,6 +49,7 @@ class Program:
     backward: int | None = None  # the number of the backward to show among those from the tensor; None: the last one
     iteration: int | None = None  # the round of the program's loop to show; None: the last one
     rounds: Counter[str] = field(default_factory=Counter)  # the number of rounds for each name, once it has run
+    ended: str = ""  # of a program that the user has ended: the part that is shown
     part: Part | None = None  # the part that is recorded, if it is known
     cells: Sequence[tuple[str, str]] = ()  # of a notebook: what its cells are called as files, and their code
 
@@ -117,6 +119,8 @@ class Program:
 
         Without a name, the tensor is the one from which the program's last backward began.
         """
+        from minigrad import Record
+
         try:
             rec = self.recording(name, passes, args) if name else self.recording_of_backward(passes)
         except ValueError as wrong:
@@ -137,11 +141,17 @@ class Program:
             )
         if (again := self.in_another_direction(rec, made, lambda: self.record(name, passes, args))) is not None:
             return again
+        if isinstance(rec, Record) and (limit := rec.words_of_limit()):
+            self.notes.append(limit)
+            part = ", ".join(filter(None, [made["program"].get("iteration"), limit]))
+            made["program"] = {**made["program"], "iteration": part}
         return {**made, "program": {**made["program"], "file": self.file}}, rec.notes
 
     def chosen(self, made: dict, name: str) -> dict:
         """Return the part of a record that leads to its outputs, in the backward pass and the iteration to show."""
         part = leading_to_outputs(of_passes(made, self.runs(made, name)))
+        if self.ended:
+            return {**part, "program": {**part["program"], "iteration": self.ended}}
         names = [name, *(v["name"] for v in part["values"] if v["id"] in part["outputs"])]
         rounds = max(self.rounds[one.partition(",")[0]] for one in names)
         if rounds < 2:
@@ -234,18 +244,22 @@ class Program:
 
         One that runs many backwards runs once more, recorded around its value `name`, or else around its last backward.
         """
-        from .long_programs import MANY, Limit, Start, TooMany, silent
+        from .long_programs import Limit, Start, TooMany, sentence, silent
 
         start, first = Start(self.folder), name.partition(",")[0]
         named = lambda: {first: self.names.get(first)}
         tensors = lambda: {key: value for key, value in self.names.items() if library_of_tensor(value)}
         while True:
             limit = Limit(named if name else tensors, first, self.part, self.libraries.torch, self.iteration)
+            limit.results = found
 
             def run() -> Any:
-                limit.run(self.run)
+                try:
+                    limit.run(self.run_until_interrupted)
+                    results = found()
+                except KeyboardInterrupt as stopped:
+                    results = self.interrupted(limit, found, stopped)
                 self.rounds |= limit.rounds  # the larger number of each
-                results = found()
                 return results if self.iteration is None else self.of_iteration(name, limit.had)
 
             try:
@@ -255,8 +269,40 @@ class Program:
             except TooMany as many:
                 self.part = many.part
             start.restore()
-            said = f"{self.file} ran again, silently, to record its last steps: it runs more than {MANY} backwards"
+            said = sentence(self.file, limit, self.part)
             self.notes += [said] if said not in self.notes else []
+
+    def run_until_interrupted(self) -> None:
+        """Run it; Ctrl-C and SIGTERM end it between two operations."""
+        from .interrupts import ends_program
+
+        with ends_program():
+            self.run()
+
+    def interrupted(self, limit: Limit, found: Callable[[], Any], stopped: KeyboardInterrupt) -> Any:
+        """Return the values to show of a program that the user has ended: the last that were recorded.
+
+        Raise Usage if there are none yet, and KeyboardInterrupt if the program already runs again.
+        """
+        if self.part is not None:
+            raise stopped
+        place = [
+            one.lineno for one in extract_tb(stopped.__traceback__) if Path(one.filename).name == Path(self.file).name
+        ]
+        where = f"{self.file} was interrupted" + f" at line {place[-1]}" * bool(place)
+        results = limit.had_then if limit.paused else found()
+        if results is None:
+            raise Usage(f"{where}, before what to draw was recorded. Name a value that it computes earlier.")
+        shown, self.ended = "what had run until then", "interrupted"
+        if limit.paused and limit.ops_then < limit.size.most:
+            shown = f"backward {limit.count_then:,} of {limit.count:,}; what ran later is not kept"
+            self.ended = f"backward {limit.count_then:,} of {limit.count:,}, interrupted"
+        elif limit.paused:
+            shown = f"the first {limit.ops_then:,} operations; what ran later is not kept"
+            self.ended = f"the first {limit.ops_then:,} operations, interrupted"
+        limit.go_on()
+        self.notes.append(f"{where}: the picture shows {shown}")
+        return results
 
     def of_iteration(self, name: str, value: Any) -> Any:
         """Return the value of the wanted iteration; raise Usage if the program has fewer."""

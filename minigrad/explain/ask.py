@@ -117,7 +117,9 @@ def chosen(rec: Record, of: Any) -> int:
         raise error(
             ValueError,
             "explain",
-            "no tensor here has a gradient" if of is None else f"{wanted} has no gradient here; available: {there}",
+            ": ".join(["no tensor here has a gradient", *rec.notes[-1:]])
+            if of is None
+            else f"{wanted} has no gradient here; available: {there}",
             "pass one of these names as of=, or pass inputs that the result depends on",
         )
     return found[0].index

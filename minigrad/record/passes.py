@@ -142,7 +142,8 @@ def run_backward(rec: Record, outs: list) -> None:
     leaves = {id(v.tensor): v.tensor for v in rec.values if v.kind == "parameter" and type(v.tensor._edge) is Leaf}
     if roots and leaves:
         rec.added_backward = True  # before it, so that it has no line
-        autograd.grad(roots, list(leaves.values()), seeds_of(rec, roots), retain_graph=False, allow_unused=True)
+        with unseen.as_far_as_memory_goes(rec):
+            autograd.grad(roots, list(leaves.values()), seeds_of(rec, roots), retain_graph=False, allow_unused=True)
 
 
 def seeds_of(rec: Record, roots: Sequence[Tensor]) -> list[Tensor]:
