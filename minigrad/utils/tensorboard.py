@@ -6,6 +6,7 @@ Sources: TensorFlow's `event.proto`, `summary.proto` and `graph.proto`; RFC 3720
 
 from __future__ import annotations
 
+import math
 import os
 import socket
 import struct
@@ -183,6 +184,35 @@ class SummaryWriter:
             names |= dict.fromkeys(op["outputs"], name)
         self._write(self.log_dir, sized(4, *nodes, sized(4, whole(1, 22))))
 
+    def add_embedding(
+        self, mat: Any, metadata: Any = None, label_img: Any = None, global_step: int | None = None, tag: str = "default",
+        metadata_header: Any = None,
+    ) -> None:  # fmt: skip
+        """Write points, the rows of a matrix, for TensorBoard's projector, with a label and an image for each of them."""
+        points = array_of(mat)
+        for what, one in (("metadata", metadata), ("label_img", label_img)):
+            if one is not None and len(one) != len(points):
+                what = f"{what} has {len(one)} entries for {len(points)} points"
+                raise error(ValueError, "add_embedding", what, "pass one for each row of mat")
+        place = f"{global_step or 0:05}/{tag}"
+        folder, name = Path(self.log_dir, place), f"{tag}:{global_step or 0:05}"
+        folder.mkdir(parents=True, exist_ok=True)
+        lines = [f'tensor_name: "{name}"', f'tensor_path: "{place}/tensors.tsv"']
+        np.savetxt(folder / "tensors.tsv", points, "%.9g", delimiter="\t")
+        if metadata is not None:
+            rows = [*([metadata_header] if metadata_header else []), *metadata]
+            text = ["\t".join(map(str, row)) if isinstance(row, (list, tuple)) else str(row) for row in rows]
+            (folder / "metadata.tsv").write_text("\n".join(text) + "\n", encoding="utf-8")
+            lines.append(f'metadata_path: "{place}/metadata.tsv"')
+        if label_img is not None:
+            (folder / "sprite.png").write_bytes(png_of(sprite(array_of(label_img))))
+            height, width = label_img.shape[2:]
+            lines.append(
+                f'sprite {{ image_path: "{place}/sprite.png" single_image_dim: {width} single_image_dim: {height} }}'
+            )
+        with open(Path(self.log_dir, "projector_config.pbtxt"), "a", encoding="utf-8") as file:
+            file.write(f"embeddings {{ {' '.join(lines)} }}\n")
+
     def get_logdir(self) -> str:
         """Return the folder."""
         return self.log_dir
@@ -252,13 +282,25 @@ def pixels_of(picture: Any, order: str) -> np.ndarray:
     return np.broadcast_to(x, (*x.shape[:2], 3)) if x.shape[2] == 1 else x
 
 
-def image(pixels: np.ndarray) -> bytes:
-    """Return the field of an image."""
+def png_of(pixels: np.ndarray) -> bytes:
+    """Return an image as PNG."""
     from PIL import Image
 
     file = BytesIO()
     Image.fromarray(np.ascontiguousarray(pixels)).save(file, format="png")
-    return image_field(pixels.shape[0], pixels.shape[1], file.getvalue())
+    return file.getvalue()
+
+
+def image(pixels: np.ndarray) -> bytes:
+    """Return the field of an image."""
+    return image_field(pixels.shape[0], pixels.shape[1], png_of(pixels))
+
+
+def sprite(batch: np.ndarray) -> np.ndarray:
+    """Return images of shape (number, channels, height, width) as one square of them."""
+    side = math.ceil(len(batch) ** 0.5)
+    full = np.concatenate([batch, np.zeros((side * side - len(batch), *batch.shape[1:]), batch.dtype)])
+    return np.concatenate([np.concatenate([pixels_of(one, "CHW") for one in row], 1) for row in np.split(full, side)])
 
 
 def image_field(height: int, width: int, png: bytes) -> bytes:

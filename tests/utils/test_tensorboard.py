@@ -156,6 +156,20 @@ def test_a_graph_has_a_node_for_each_input_parameter_and_operation(tmp_path):
     assert len(names) == 5 and all(name in names for one in nodes for name in one.get(3, []))
 
 
+def test_points_of_the_projector_have_labels_and_images(tmp_path):
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_embedding(minigrad.eye(3), ["a", "b", "c"], minigrad.rand(3, 1, 4, 5), global_step=2)
+        with pytest.raises(ValueError, match="metadata has 2 entries for 3 points"):
+            writer.add_embedding(minigrad.eye(3), ["a", "b"])
+    folder = tmp_path / "00002" / "default"
+    assert (folder / "tensors.tsv").read_text().splitlines()[1] == "0\t1\t0"
+    assert (folder / "metadata.tsv").read_text() == "a\nb\nc\n"
+    header = (folder / "sprite.png").read_bytes()
+    assert header.startswith(PNG) and struct.unpack(">II", header[16:24]) == (10, 8)
+    says = (tmp_path / "projector_config.pbtxt").read_text()
+    assert 'tensor_path: "00002/default/tensors.tsv"' in says and "single_image_dim: 5 single_image_dim: 4" in says
+
+
 def test_a_graph_of_a_network_with_buffers_numbers_and_shapes_hangs_together(tmp_path):
     class Net(nn.Module):
         def __init__(self):
