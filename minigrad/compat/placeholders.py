@@ -280,6 +280,7 @@ TABLE: dict[str, dict[str, Any]] = {
         "is_in_onnx_export": always(False),
     },
     "ops_by_name": {"__getattr__": namespace},
+    "other_accelerators": {"is_available": always(False), "device_count": always(0)},
     "pytree": {
         **{"tree_flatten": tree.flatten, "tree_leaves": tree.leaves, "tree_map": tree.tree_map},
         "tree_unflatten": lambda leaves, treespec: tree.rebuild(treespec, leaves),

@@ -174,14 +174,11 @@ TABLE = tuple(
             "Tensor.apply_ Tensor.map_ Tensor.map2_",
         ),
         (
-            "profiles of scheduled steps",
-            "put `with profile() as prof:` around the steps to time, and write prof.export_chrome_trace(path)",
-            """profiler.schedule profiler.ProfilerAction profiler.tensorboard_trace_handler profiler.supported_activities""",
-        ),
-        (
-            "logs for TensorBoard",
-            "keep the numbers in a list and plot them with Matplotlib: viz.training draws while a program trains",
-            "utils.tensorboard",
+            "instruction counts and random inputs of timers",
+            "measure with utils.benchmark.Timer(...).blocked_autorange()",
+            """utils.benchmark.CallgrindStats utils.benchmark.FunctionCounts utils.benchmark.Fuzzer
+            utils.benchmark.FuzzedParameter utils.benchmark.FuzzedTensor utils.benchmark.ParameterAlias
+            utils.benchmark.Language""",
         ),
         (
             "further continuous distributions",
@@ -329,11 +326,6 @@ TABLE = tuple(
             "utils.checkpoint.set_checkpoint_early_stop utils.checkpoint.set_checkpoint_debug_enabled",
         ),
         (
-            "timers of statements",
-            "use Python's timeit, or %timeit in a notebook, and end work on a GPU with torch.cuda.synchronize()",
-            "utils.benchmark",
-        ),
-        (
             "switch for the checks of all distributions",
             "pass validate_args=False to the distribution",
             "distributions.Distribution.set_default_validate_args",
@@ -342,7 +334,7 @@ TABLE = tuple(
 )
 NEED_TORCH = {
     "torchvision": "use Pillow, or operations on tensors",  # for what compat/vision does not have
-    "torchvision.models": "write the network as a Module: docs/howto/port.md has a LeNet",
+    "torchvision.models": "use resnet18, resnet34, resnet50, vgg16 or vgg19, or write the network as a Module",
     "torchaudio": "read sound with scipy.io.wavfile",
     "torchtext": "read text with Python, and number the words in a dict",
     "torchdata": "use torch.utils.data",
