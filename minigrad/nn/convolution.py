@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..core.tensor import Tensor
@@ -162,24 +163,36 @@ class TransposedConvolution(Convolution):
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
         """Convolve the input.  `output_size`, the spatial sizes or a whole shape, chooses among those that stride allows."""
-        extra = self.output_padding if output_size is None else self._output_padding(input, output_size)
+        n = self.ndim
+        extra = self._output_padding(input, output_size, self.stride, self.padding, self.kernel_size, n, self.dilation)
         return type(self).function(
             input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
         )
 
-    def _output_padding(self, input: Tensor, output_size: Any) -> tuple:
+    def _output_padding(
+        self,
+        input: Tensor,
+        output_size: Any,
+        stride: Sequence[int],
+        padding: Sequence[int],
+        kernel_size: Sequence[int],
+        num_spatial_dims: int,
+        dilation: Sequence[int] | None = None,
+    ) -> Sequence[int]:
         """Return the padding that gives the output these sizes.  Raises ValueError for sizes that no padding gives."""
-        who, n, wanted = type(self).__name__, self.ndim, tuple(output_size)
+        if output_size is None:
+            return self.output_padding
+        who, n, wanted = type(self).__name__, num_spatial_dims, tuple(output_size)
         if len(wanted) not in (n, input.ndim):
             what = (
                 f"output_size has {len(wanted)} numbers, but the output has {n} spatial sizes and {input.ndim} in all"
             )
             raise error(ValueError, who, what, f"pass the last {n} sizes: output_size=x.shape[-{n}:]")
-        sizes = zip(input.shape[-n:], self.stride, self.padding, self.kernel_size, self.dilation)
+        sizes = zip(input.shape[-n:], stride, padding, kernel_size, dilation or (1,) * n)
         least = [(size - 1) * s - 2 * p + d * (k - 1) + 1 for size, s, p, k, d in sizes]
         extra = tuple(size - low for size, low in zip(wanted[-n:], least))
-        if any(not 0 <= e < s for e, s in zip(extra, self.stride)):
-            most = [low + s - 1 for low, s in zip(least, self.stride)]
+        if any(not 0 <= e < s for e, s in zip(extra, stride)):
+            most = [low + s - 1 for low, s in zip(least, stride)]
             what = f"an input of shape {tuple(input.shape)} gives sizes from {least} to {most}, not {list(wanted[-n:])}"
             raise error(ValueError, who, what, "pass an output_size in this range: often the shape before the pooling")
         return extra

@@ -49,6 +49,9 @@ class Table(Module):
     def reset_parameters(self) -> None:
         """Draw normal rows; set the padding row to zeros."""
         init.normal_(self.weight)
+        self._fill_padding_idx_with_zero()
+
+    def _fill_padding_idx_with_zero(self) -> None:
         if self.padding_idx is not None:
             init.zeros_(self.weight.data[self.padding_idx])
 

@@ -6,11 +6,12 @@ else in this file walks those dictionaries.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ..arrays import dtypes
 from ..arrays.devices import device
+from ..autograd.grad_mode import no_grad
 from ..compile.api import compile
 from ..core.tensor import Tensor
 from ..diagnose import optimizers
@@ -29,7 +30,7 @@ from ..events import events, unheard
 from ..ops.create import empty_like
 from ..signatures import CallsForward, P, R_co
 from .module_hooks import EVERY
-from .parameter import Parameter
+from .parameter import Parameter, is_lazy
 from .state import Stateful
 
 # A registered name keeps its kind: (its dictionary, the kind, other types that may be assigned, the fix).
@@ -76,13 +77,23 @@ class Module(Stateful):
         if events.module_begins is not unheard:
             events.module_begins(module)
         try:
-            return module._run(args, kwargs) if module._hooks or EVERY._hooks else module.forward(*args, **kwargs)
+            if module._hooks or EVERY._hooks:
+                return module._run_hooked(args, kwargs)
+            return module.forward(*args, **kwargs)
         except TypeError as e:
             check_call(module, args, kwargs, e)
             raise
         finally:
             if events.module_ends is not unheard:
                 events.module_ends(module)
+
+    _call_impl = __call__
+
+    def __init_subclass__(cls, **options: Any):
+        """Let calls run `_call_impl` in a class that overrides it, as PyTorch's do; calls of other classes are direct."""
+        super().__init_subclass__(**options)
+        if "_call_impl" in vars(cls) and cls.__call__ is Module.__call__:
+            cls.__call__ = lambda self, *args, **kwargs: self._call_impl(*args, **kwargs)
 
     # ------------------------------------------------------------------ attributes
     def __setattr__(self, name: str, value: Any) -> None:
@@ -97,18 +108,30 @@ class Module(Stateful):
             for other in (stores, self._parameters, self._buffers, self._modules):
                 if other is not store:  # within one store the new value keeps the old one's position
                     other.pop(name, None)
-            store[name] = value
+            if isinstance(value, Parameter):
+                self.register_parameter(name, value)
+            else:
+                store[name] = value
             return
         for store, what, kinds, fix in HELD:
             if name in stores.get(store, ()):
                 if value is not None and not isinstance(value, kinds):
                     given = type(value).__name__
                     raise error(TypeError, type(self).__name__, f"cannot assign '{given}' as {what} '{name}'", fix)
-                stores[store][name] = value
+                self._assign(what, name, value)
                 return
         if name == "requires_grad" and not inside(self):
             warn_requires_grad(self, value)
         object.__setattr__(self, name, value)
+
+    def _assign(self, what: str, name: str, value: Any) -> None:
+        """Give a registered name another value, through the method that a subclass may override."""
+        if what == "parameter":
+            self.register_parameter(name, value)
+        elif what == "buffer":  # the override of a user may not take `persistent`
+            self.register_buffer(name, value, *[False] * (name in self._transient))
+        else:
+            self._modules[name] = value
 
     def __getattr__(self, name: str) -> Any:
         for store in ("_parameters", "_buffers", "_modules"):
@@ -157,10 +180,9 @@ class Module(Stateful):
                 "pass a tensor or None",
             )
         self._buffers[name] = tensor
-        if not persistent:
-            self._transient.add(name)
+        (self._transient.discard if persistent else self._transient.add)(name)
 
-    def register_module(self, name: str, module: Module | None) -> None:
+    def add_module(self, name: str, module: Module | None) -> None:
         """Add a sub-module under a name."""
         self._check_name(name, "module")
         if module is not None and not isinstance(module, Module):
@@ -170,7 +192,9 @@ class Module(Stateful):
             raise error(TypeError, name, f"{type(module).__name__} is not a Module subclass", fix)
         self._modules[name] = module
 
-    add_module = register_module
+    def register_module(self, name: str, module: Module | None) -> None:
+        """Do the same as add_module."""
+        self.add_module(name, module)
 
     def _check_name(self, name: str, kind: str) -> None:
         store = self.__dict__.get({"parameter": "_parameters", "buffer": "_buffers", "module": "_modules"}[kind])
@@ -208,9 +232,9 @@ class Module(Stateful):
             if child is not None:
                 yield from child.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
 
-    def modules(self) -> Iterator[Module]:
-        """Yield this module and all below it, each once."""
-        return (m for _, m in self.named_modules())
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
+        """Yield this module and all below it, each once, or with `remove_duplicate=False` at each of its places."""
+        return (m for _, m in self.named_modules(remove_duplicate=remove_duplicate))
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """Yield (name, module) for each direct sub-module, each once."""
@@ -224,13 +248,19 @@ class Module(Stateful):
         """Yield each direct sub-module once."""
         return (m for _, m in self.named_children())
 
-    def _named(self, store: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator[tuple[str, Any]]:
-        """Yield the members of one of the dictionaries, here and below."""
+    def _named_members(
+        self,
+        get_members_fn: Callable[[Module], Iterable[tuple[str, Any]]],
+        prefix: str = "",
+        recurse: bool = True,
+        remove_duplicate: bool = True,
+    ) -> Iterator[tuple[str, Any]]:
+        """Yield the members that a function finds in each module, here and below."""
         seen = set()
         for path, module in (
             self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
         ):
-            for name, t in getattr(module, store).items():
+            for name, t in get_members_fn(module):
                 if t is not None and not (remove_duplicate and id(t) in seen):
                     seen.add(id(t))
                     yield f"{path}.{name}" if path else name, t
@@ -239,7 +269,7 @@ class Module(Stateful):
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
         """Yield (dotted name, parameter) for all parameters, each once."""
-        return self._named("_parameters", prefix, recurse, remove_duplicate)
+        return self._named_members(lambda m: m._parameters.items(), prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """Yield all parameters, each once; pass them to an optimizer."""
@@ -257,7 +287,7 @@ class Module(Stateful):
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
         """Yield (dotted name, buffer) for all buffers, each once."""
-        return self._named("_buffers", prefix, recurse, remove_duplicate)
+        return self._named_members(lambda m: m._buffers.items(), prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """Yield all buffers, each once."""
@@ -320,8 +350,9 @@ class Module(Stateful):
                 f"training mode is expected to be boolean, got {mode!r}",
                 "write module.train() or module.eval()",
             )
-        for m in self.modules():
-            object.__setattr__(m, "training", mode)
+        self.training = mode
+        for child in self.children():
+            child.train(mode)
         return self
 
     def eval(self) -> Module:
@@ -346,6 +377,25 @@ class Module(Stateful):
 
     def share_memory(self) -> Module:
         """Return the module itself: other processes receive copies of the parameters."""
+        return self._apply(lambda t: t.share_memory_())
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Module:
+        """Replace the numbers of all parameters, gradients and buffers, here and below, by fn of them.
+
+        All conversions use it.  Classes that hold other tensors override it, and convert them too.
+        """
+        for child in self.children() if recurse else ():
+            child._apply(fn)
+        with no_grad():
+            for p in self._parameters.values():
+                if p is not None:
+                    p.data = fn(p.data)
+                    p._grad = p._grad if p._grad is None else fn(p._grad)
+            for name, b in self._buffers.items():
+                if is_lazy(b):
+                    b.data = fn(b.data)
+                elif b is not None:
+                    self._buffers[name] = fn(b)
         return self
 
     def to(
@@ -377,57 +427,44 @@ class Module(Stateful):
                 f"Module.to only accepts floating point dtypes, but got desired dtype={dtype}",
                 "write module.to(minigrad.float64), or convert the inputs instead",
             )
-        for _, p in self._named("_parameters", "", True, True):
-            p.data = converted(p.data, dtype, place, non_blocking)
-            if p._grad is not None:
-                p._grad = converted(p._grad, dtype, place, non_blocking)
-        for m in self.modules():
-            for name, b in m._buffers.items():
-                if b is not None:
-                    m._buffers[name] = converted(b, dtype, place, non_blocking)
-        return self
+        return self._apply(
+            lambda t: t.to(device=place, dtype=dtype if t.is_floating_point() else None, non_blocking=non_blocking)
+        )
 
     def type(self, dst_type: Any) -> Module:
-        """Convert to a dtype."""
-        return self.to(dst_type)
+        """Convert all parameters and buffers to a dtype."""
+        return self._apply(lambda t: t.type(dst_type))
 
     def half(self) -> Module:
         """Convert to float16."""
-        return self.to(dtypes.float16)
+        return self._apply(lambda t: t.half() if t.is_floating_point() else t)
 
     def bfloat16(self) -> Module:
         """Convert to bfloat16."""
-        return self.to(dtypes.bfloat16)
+        return self._apply(lambda t: t.bfloat16() if t.is_floating_point() else t)
 
     def float(self) -> Module:
         """Convert to float32."""
-        return self.to(dtypes.float32)
+        return self._apply(lambda t: t.float() if t.is_floating_point() else t)
 
     def double(self) -> Module:
         """Convert to float64."""
-        return self.to(dtypes.float64)
+        return self._apply(lambda t: t.double() if t.is_floating_point() else t)
 
     def cpu(self) -> Module:
         """Move to the CPU's memory."""
-        return self.to("cpu")
+        return self._apply(lambda t: t.cpu())
 
     def cuda(self, device: Any = None) -> Module:
         """Move to a GPU's memory."""
-        return self.to("cuda" if device is None else device)
+        return self._apply(lambda t: t.cuda(device))
 
     def to_empty(self, *, device: Any, recurse: bool = True) -> Module:
         """Move to a device without copying: give all parameters and buffers fresh, uninitialized memory there.
 
         This gives memory to a module made on the device `meta`; set its numbers afterwards.
         """
-        for _, p in self._named("_parameters", "", recurse, True):
-            p.data = empty_like(p.data, device=device)
-            p.grad = None
-        for m in self.modules() if recurse else (self,):
-            for name, b in m._buffers.items():
-                if b is not None:
-                    m._buffers[name] = empty_like(b, device=device)
-        return self
+        return self._apply(lambda t: empty_like(t, device=device), recurse=recurse)
 
     # ------------------------------------------------------------------ text
     def extra_repr(self) -> str:
@@ -447,11 +484,6 @@ class Module(Stateful):
 
 
 DEVICE = device("cpu")
-
-
-def converted(t: Tensor, dtype: Any, place: Any, non_blocking: bool) -> Tensor:
-    """Return a tensor moved to a device and, if it is floating-point, converted to a dtype."""
-    return t.to(device=place, dtype=dtype if t.is_floating_point() else None, non_blocking=non_blocking)
 
 
 def clear_grad(p: Tensor, set_to_none: bool) -> None:

@@ -126,12 +126,20 @@ class Hooked:
         """Call hook(module, state_dict, prefix, metadata) after state_dict() has collected; it may edit state_dict in place."""
         return self._register("state", hook)
 
+    def _register_state_dict_hook(self, hook: Callable) -> Handle:
+        """Do the same, except that state_dict() returns the hook's result unless that is None."""
+        return self._register("state", hook, returns=True)
+
     def register_load_state_dict_pre_hook(self, hook: Callable) -> Handle:
         """Call hook(module, state_dict, prefix, metadata, strict, missing, unexpected, errors) before loading.
 
         It may edit its copy of the state_dict in place.
         """
-        return self._register("load_pre", hook)
+        return self._register_load_state_dict_pre_hook(hook, with_module=True)
+
+    def _register_load_state_dict_pre_hook(self, hook: Callable, with_module: bool = False) -> Handle:
+        """Do the same, for a hook without the argument `module` unless `with_module`."""
+        return self._register("load_pre", hook, with_module=with_module)
 
     def register_load_state_dict_post_hook(self, hook: Callable) -> Handle:
         """Call hook(module, incompatible_keys) after loading; it may edit the two lists in place."""
@@ -142,6 +150,7 @@ class Hooked:
 
     def _register(self, kind: str, hook: Callable, prepend: bool = False, **options: bool) -> Handle:
         takes = KINDS[kind] if not options.get("with_kwargs") else (*KINDS[kind][:2], "kwargs", *KINDS[kind][2:])
+        takes = takes if options.get("with_module", True) else takes[1:]
         check_arguments(hook, takes)
         hooks = self._hooks.setdefault(kind, OrderedDict())
         handle = Handle(hooks, hook)
@@ -158,7 +167,7 @@ class Hooked:
             for key, hook in list(owner._hooks.get(kind, {}).items())
         ]
 
-    def _run(self, args: tuple, kwargs: dict) -> Any:
+    def _run_hooked(self, args: tuple, kwargs: dict) -> Any:
         """Run forward with its hooks."""
         called: set = set()
         try:

@@ -62,6 +62,7 @@ class LayerNorm(Affine):
         self.add_affine(
             self.normalized_shape, dtype, device, weight=elementwise_affine, bias=elementwise_affine and bias
         )
+        self.reset_parameters()
 
     def forward(self, input: Tensor) -> Tensor:
         return normalize.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
@@ -91,6 +92,7 @@ class RMSNorm(Affine):
         self.normalized_shape = as_ntuple(normalized_shape, 1)
         self.eps, self.elementwise_affine = eps, elementwise_affine
         self.add_affine(self.normalized_shape, dtype, device, weight=elementwise_affine)
+        self.reset_parameters()
 
     def forward(self, input: Tensor) -> Tensor:
         return normalize.rms_norm(input, self.normalized_shape, self.weight, self.eps)
@@ -128,6 +130,7 @@ class GroupNorm(Affine):
             )
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
         self.add_affine((num_channels,), dtype, device, weight=affine, bias=affine and bias)
+        self.reset_parameters()
 
     def forward(self, input: Tensor) -> Tensor:
         return normalize.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
@@ -164,6 +167,7 @@ class ChannelNorm(Affine):
             start = make(num_features, dtype=dtype, device=device) if track_running_stats else None
             self.register_buffer(name, start)
         self.register_buffer("num_batches_tracked", tensor(0, device=device) if track_running_stats else None)
+        self.reset_parameters()
 
     def reset_running_stats(self) -> None:
         """Reset the running statistics, if the module has any: mean 0, variance 1, no batches."""
@@ -268,12 +272,17 @@ class InstanceNorm(ChannelNorm):
 
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
-        single = input.ndim == self._get_no_batch_dim()
-        x = input.unsqueeze(0) if single else input
+        if input.ndim == self._get_no_batch_dim():
+            return self._handle_no_batch_input(input)
+        return self._apply_instance_norm(input)
+
+    def _apply_instance_norm(self, input: Tensor) -> Tensor:
         running, affine = (self.running_mean, self.running_var), (self.weight, self.bias)
         own = self.training or not self.track_running_stats
-        out = normalize.instance_norm(x, *running, *affine, own, self.momentum or 0.0, self.eps)
-        return out[0] if single else out
+        return normalize.instance_norm(input, *running, *affine, own, self.momentum or 0.0, self.eps)
+
+    def _handle_no_batch_input(self, input: Tensor) -> Tensor:
+        return self._apply_instance_norm(input.unsqueeze(0)).squeeze(0)
 
     def _get_no_batch_dim(self) -> int:
         """Return the number of dimensions of one example; subclasses of users replace it."""

@@ -88,6 +88,7 @@ class RNNBase(Module):
                 shapes |= {f"weight_hr{end}": (proj_size, hidden_size)} if proj_size else {}
                 for name, shape in shapes.items():
                     setattr(self, name, Parameter(empty(*shape, dtype=dtype, device=device)))
+        self._init_flat_weights()
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -96,6 +97,14 @@ class RNNBase(Module):
 
     def flatten_parameters(self) -> None:
         """Do nothing: PyTorch's name for a memory layout that only GPUs need."""
+
+    def _init_flat_weights(self) -> None:
+        self.flatten_parameters()
+
+    def _apply(self, fn: Callable, recurse: bool = True) -> RNNBase:
+        super()._apply(fn, recurse)
+        self._init_flat_weights()
+        return self
 
     def endings(self, layer: int) -> list:
         """Return the suffixes of one layer's weight names, one for each direction."""
@@ -112,13 +121,13 @@ class RNNBase(Module):
         input_size), or a PackedSequence; the outputs have the same form.
         """
         if isinstance(input, PackedSequence):
-            self.check_width(input.data, (2,))
             return run_packed(self, input, hx)
-        self.check_width(input, (2, 3))
+        if input.ndim not in (2, 3):
+            raise self._misfit(ValueError, f"got {tuple(input.shape)}", input)
         single = input.ndim == 2
-        turned = self.batch_first and not single
-        x = input.unsqueeze(1) if single else input.transpose(0, 1) if turned else input
-        states, ends = self.start(x, hx, single), []
+        x = input.unsqueeze(0 if self.batch_first else 1) if single else input
+        states, ends = self.start(x, self._batched(hx) if single else hx), []
+        x = x.transpose(0, 1) if self.batch_first else x
         for layer in range(self.num_layers):
             if layer and self.dropout:
                 x = dropout(x, self.dropout, self.training)
@@ -132,18 +141,70 @@ class RNNBase(Module):
         last = tuple([stack(list(s)) for s in zip(*ends)])
         if single:
             x, last = x.squeeze(1), tuple([s.squeeze(1) for s in last])
-        return x.transpose(0, 1) if turned else x, last[0] if self.n_states == 1 else last
+        hx = self.permute_hidden(last[0] if self.n_states == 1 else last, None)
+        return x.transpose(0, 1) if self.batch_first and not single else x, hx
 
-    def check_width(self, input: Tensor, ranks: tuple) -> None:
-        """Raise an error for an input of the wrong rank or width."""
-        if input.ndim not in ranks or input.shape[-1] != self.input_size:
-            raise error(
-                ValueError if input.ndim not in ranks else RuntimeError,
-                type(self).__name__,
-                f"expected an input of shape (length, batch, {self.input_size}) or (length, {self.input_size}), got "
-                f"{tuple(input.shape)}",
-                f"make its last size {self.input_size}, or build it with input_size={input.shape[-1] if input.ndim else 1}",
-            )
+    def _batched(self, hx: Any) -> Any:
+        """Return the states of a single sequence with a dimension for the batch."""
+        if isinstance(hx, (tuple, list)):
+            return tuple(map(self._batched, hx))
+        return hx if hx is None or hx.ndim != 2 else hx.unsqueeze(1)
+
+    def start(
+        self, x: Tensor, hx: Any, batch_sizes: Tensor | None = None, sorted_indices: Tensor | None = None
+    ) -> tuple:
+        """Return the given first states, each (layers * directions, batch, hidden_size), or zeros; h may have proj_size."""
+        if hx is None:
+            h = self._state_shape(x, batch_sizes, self.proj_size or self.hidden_size)
+            shapes = (h, self._state_shape(x, batch_sizes, self.hidden_size))[: self.n_states]
+            hx = tuple([x.new_zeros(shape) for shape in shapes])
+            hx = hx[0] if self.n_states == 1 else hx
+        else:
+            hx = self.permute_hidden(hx, sorted_indices)
+        self.check_forward_args(x, hx, batch_sizes)
+        return (hx,) if self.n_states == 1 else tuple(hx)
+
+    def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
+        """Raise an error unless input and states have the right shapes; `batch_sizes` are those of a packed input."""
+        self.check_input(input, batch_sizes)
+        self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
+
+    def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
+        """Raise RuntimeError for an input of the wrong rank or width."""
+        if input.ndim != (3 if batch_sizes is None else 2):
+            raise self._misfit(RuntimeError, f"got {tuple(input.shape)}", input)
+        if input.shape[-1] != self.input_size:
+            raise self._misfit(RuntimeError, f"but its last size is {input.shape[-1]}", input)
+
+    def _misfit(self, kind: type[Exception], got: str, input: Tensor) -> Exception:
+        n, given = self.input_size, input.shape[-1] if input.ndim else 1
+        what = f"expected an input of shape (length, batch, {n}) or (length, {n}), {got}"
+        return error(kind, type(self).__name__, what, f"make its last size {n}, or build it with input_size={given}")
+
+    def get_expected_hidden_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
+        """Return the shape of the state h."""
+        return self._state_shape(input, batch_sizes, self.proj_size or self.hidden_size)
+
+    def _state_shape(self, input: Tensor, batch_sizes: Tensor | None, size: int) -> tuple[int, int, int]:
+        batch = input.shape[0 if self.batch_first else 1] if batch_sizes is None else int(batch_sizes[0])
+        return self.num_layers * self.n_directions, batch, size
+
+    def check_hidden_size(
+        self, hx: Tensor, expected_hidden_size: tuple, msg: str = "expected a hidden state of shape {}, got {}"
+    ) -> None:
+        """Raise RuntimeError for a state of another shape."""
+        shape = tuple(expected_hidden_size)
+        if tuple(hx.shape) != shape:
+            fix = f"pass zeros({', '.join(map(str, shape))}), or leave it out for zeros"
+            raise error(RuntimeError, type(self).__name__, msg.format(shape, tuple(hx.shape)), fix)
+
+    def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
+        """Return states with the sequences of the batch in another order."""
+        if permutation is None:
+            return hx
+        if isinstance(hx, (tuple, list)):
+            return tuple([h.index_select(1, permutation) for h in hx])
+        return hx.index_select(1, permutation)
 
     def walk(self, x: Tensor, states: tuple, end: str) -> tuple:
         """Run one layer in one direction; return its outputs and its last states."""
@@ -156,24 +217,6 @@ class RNNBase(Module):
             )
         weights: list = [getattr(self, name + end, None) for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
         return run_layer(self.cell(end), x, states, *weights)
-
-    def start(self, x: Tensor, hx: Any, single: bool) -> tuple:
-        """Return the given first states, each (layers * directions, batch, hidden_size), or zeros; h may have proj_size."""
-        sizes = (self.proj_size or self.hidden_size, self.hidden_size)[: self.n_states]
-        shapes = [(self.num_layers * self.n_directions, x.shape[1], size) for size in sizes]
-        if hx is None:
-            return tuple([x.new_zeros(shape) for shape in shapes])
-        given = tuple(hx) if self.n_states > 1 else (hx,)
-        given = tuple([s.unsqueeze(1) if single and s.ndim == 2 else s for s in given])
-        for s, shape in zip(given, shapes):
-            if tuple(s.shape) != shape:
-                raise error(
-                    RuntimeError,
-                    type(self).__name__,
-                    f"expected a hidden state of shape {shape}, got {tuple(s.shape)}",
-                    f"pass zeros({', '.join(map(str, shape))}), or leave it out for zeros",
-                )
-        return given
 
     def extra_repr(self) -> str:
         usual = {
@@ -237,6 +280,16 @@ class LSTM(RNNBase):
     """
 
     gates, n_states = 4, 2
+
+    def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
+        self.check_input(input, batch_sizes)
+        for i, expected in enumerate((self.get_expected_hidden_size, self.get_expected_cell_size)):
+            what = f"expected hidden[{i}], a hidden state, of shape {{}}, got {{}}"
+            self.check_hidden_size(hidden[i], expected(input, batch_sizes), what)
+
+    def get_expected_cell_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
+        """Return the shape of the state c."""
+        return self._state_shape(input, batch_sizes, self.hidden_size)
 
     def cell(self, end: str) -> Callable:
         return projected(lstm_step, getattr(self, f"weight_hr{end}")) if self.proj_size else lstm_step

@@ -71,11 +71,14 @@ class CircularPad(Padding):
 
     mode = "circular"
 
-    def forward(self, input: Tensor) -> Tensor:
+    def _check_input_dim(self, input: Tensor) -> None:
         n = self.ndim
         if input.ndim not in (n + 1, n + 2):
             what = f"expected {n + 1}D or {n + 2}D input (got {input.ndim}D input)"
             raise error(ValueError, f"CircularPad{n}d", what, "pass (batch, channels, ...) or (channels, ...)")
+
+    def forward(self, input: Tensor) -> Tensor:
+        self._check_input_dim(input)
         return super().forward(input)
 
 

@@ -275,9 +275,7 @@ def run_packed(network: Any, packed: PackedSequence, hx: Any) -> tuple:
     Consecutive time steps with equally many sequences are one call of `network.walk`.
     """
     data, sizes, order = packed.data, packed.batch_sizes.tolist(), packed.sorted_indices
-    if hx is not None and order is not None:
-        hx = picked(hx, order)
-    states, ends = network.start(data[: sizes[0]].unsqueeze(0), hx, False), []
+    states, ends = network.start(data, hx, packed.batch_sizes, order), []
     runs = runs_of(sizes)
     for layer in range(network.num_layers):
         if layer and network.dropout:
@@ -290,15 +288,8 @@ def run_packed(network: Any, packed: PackedSequence, hx: Any) -> tuple:
             ends.append(last)
         data = outs[0] if len(outs) == 1 else cat(outs, -1)
     last = tuple([stack(list(s)) for s in zip(*ends)])
-    hx = last[0] if network.n_states == 1 else last
-    if packed.unsorted_indices is not None:
-        hx = picked(hx, packed.unsorted_indices)
+    hx = network.permute_hidden(last[0] if network.n_states == 1 else last, packed.unsorted_indices)
     return PackedSequence(data, packed.batch_sizes, order, packed.unsorted_indices), hx
-
-
-def picked(hx: Any, order: Tensor) -> Any:
-    """Return states with the batch in another order."""
-    return tuple([picked(h, order) for h in hx]) if isinstance(hx, (tuple, list)) else hx.index_select(1, order)
 
 
 def runs_of(sizes: list) -> list:
