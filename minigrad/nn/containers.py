@@ -1,9 +1,14 @@
-"""Modules that hold modules or parameters: Sequential, ModuleList, ModuleDict, ParameterList, ParameterDict."""
+"""Modules that hold modules or parameters: Sequential, ModuleList, ModuleDict, ParameterList, ParameterDict.
+
+Methods call each other as PyTorch's do, so that a subclass overrides the same ones: `extend` calls `append`, items of a
+ParameterList or ParameterDict are read with `self[key]`.
+"""
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, Generic, TypeVar
 
 from ..core.tensor import Tensor
@@ -14,8 +19,34 @@ from .parameter import Parameter
 T = TypeVar("T")
 
 
-class Numbered(Module):
-    """Sub-modules under the names "0", "1", ..., like a list."""
+class Positions:
+    """The names "0", "1", ... of modules or parameters in a list."""
+
+    __len__: Any
+
+    def _get_abs_string_index(self, idx: int) -> str:
+        """Return the name of number idx."""
+        if not -len(self) <= idx < len(self):
+            raise error(
+                IndexError,
+                type(self).__name__,
+                f"index {idx} is out of range for {len(self)} {self._held}",
+                f"use an index from {-len(self)} to {len(self) - 1}" if len(self) else "append first",
+            )
+        return str(range(len(self))[idx])
+
+    _held = "modules"
+
+    def _iterable(self, values: Any) -> Iterable:
+        """Return the argument of extend.  Raises TypeError unless it is an iterable."""
+        if not isinstance(values, Iterable) or isinstance(values, Tensor):
+            what = f"extend needs an iterable of {self._held}, but got {type(values).__name__}"
+            raise error(TypeError, type(self).__name__, what, f"write extend([{self._held[:-1]}, ...])")
+        return list(values)
+
+
+class Numbered(Positions, Module):
+    """Base class of Sequential and ModuleList: sub-modules, read and changed like a list's items."""
 
     def __len__(self) -> int:
         return len(self._modules)
@@ -25,55 +56,39 @@ class Numbered(Module):
 
     def __getitem__(self, i: int | slice) -> Any:
         if isinstance(i, slice):
-            picked = type(self).__new__(type(self))
-            Module.__init__(picked)
-            return picked.extend(list(self)[i])
+            return self._picked(list(self._modules.items())[i])
         return self._modules[self._key(i)]
+
+    def _picked(self, items: list[tuple[str, Module]]) -> Any:
+        """Return a list of the class with some of the modules."""
+        raise NotImplementedError
 
     def __setitem__(self, i: int, module: Module) -> None:
         setattr(self, self._key(i), module)
 
     def __delitem__(self, i: int | slice) -> None:
-        rest = list(self)
-        del rest[i]
-        self._modules.clear()
-        self.extend(rest)
+        for key in list(self._modules)[i] if isinstance(i, slice) else [self._key(i)]:
+            delattr(self, key)
+        self._renumber(self._modules.values())
 
     def _key(self, i: int) -> str:
-        """Return the name of module number i."""
-        if not -len(self) <= i < len(self):
-            raise error(
-                IndexError,
-                type(self).__name__,
-                f"index {i} is out of range for {len(self)} modules",
-                f"use an index from {-len(self)} to {len(self) - 1}" if len(self) else "append(module) first",
-            )
-        return list(self._modules)[i]
+        """Return the name of module number i: a Sequential may have others than "0", "1", ..."""
+        return list(self._modules)[int(self._get_abs_string_index(i))]
+
+    def _renumber(self, modules: Iterable[Module]) -> None:
+        self._modules = {str(i): m for i, m in enumerate(modules)}
 
     def append(self, module: Module) -> Any:
         """Add a module at the end."""
-        self.register_module(str(len(self)), module)
-        return self
-
-    def extend(self, modules: Iterable[Module]) -> Any:
-        """Add several modules at the end."""
-        if not isinstance(modules, Iterable):
-            raise error(
-                TypeError,
-                type(self).__name__,
-                f"extend needs an iterable of modules, but got {type(modules).__name__}",
-                "write extend([module, ...])",
-            )
-        for m in list(modules):
-            self.append(m)
+        self.add_module(str(len(self)), module)
         return self
 
     def insert(self, index: int, module: Module) -> Any:
         """Insert a module before number `index`."""
-        items = list(self)
+        items = list(self._modules.values())
         items.insert(index, module)
-        self._modules.clear()
-        return self.extend(items)
+        self._renumber(items)
+        return self
 
     def pop(self, index: int) -> Module:
         """Remove a module and return it."""
@@ -81,15 +96,17 @@ class Numbered(Module):
         del self[index]
         return module
 
-    def __add__(self, other: Iterable[Module]) -> Any:
-        return self[:].extend(other)
-
-    def __iadd__(self, other: Iterable[Module]) -> Any:
-        return self.extend(other)
+    def _added(self, modules: Iterable[Module]) -> Any:
+        """Add modules under the next numbers."""
+        for number, module in enumerate(self._iterable(modules), len(self)):
+            self.add_module(str(number), module)
+        return self
 
 
 class Sequential(Numbered):
     """Modules in a chain: each receives the output of the one before.
+
+    A slice keeps the names of its modules: `net[1:]` has the parameter "1.weight".
 
     >>> from minigrad import nn
     >>> nn.Sequential(nn.Linear(2, 3), nn.ReLU())
@@ -107,7 +124,10 @@ class Sequential(Numbered):
             else ((str(i), m) for i, m in enumerate(modules))
         )
         for name, module in given:
-            self.register_module(name, module)
+            self.add_module(name, module)
+
+    def _picked(self, items: list[tuple[str, Module]]) -> Any:
+        return type(self)(OrderedDict(items))
 
     def forward(self, input: Any) -> Any:
         """Pass the input through all modules in order."""
@@ -115,7 +135,29 @@ class Sequential(Numbered):
             input = module(input)
         return input
 
+    def extend(self, modules: Iterable[Module]) -> Any:
+        """Add several modules at the end."""
+        for module in self._iterable(modules):
+            self.append(module)
+        return self
+
+    def __add__(self, other: Iterable[Module]) -> Sequential:
+        return Sequential(*self, *other)
+
+    def __iadd__(self, other: Iterable[Module]) -> Any:
+        return self._added(other)
+
     def __mul__(self, times: int) -> Sequential:
+        return Sequential(*[module for _ in range(self._times(times)) for module in self])
+
+    def __rmul__(self, times: int) -> Sequential:
+        return self.__mul__(times)
+
+    def __imul__(self, times: int) -> Sequential:
+        return self._added(list(self._modules.values()) * (self._times(times) - 1))
+
+    @staticmethod
+    def _times(times: Any) -> int:
         if not isinstance(times, int) or times <= 0:
             raise error(
                 ValueError if isinstance(times, int) else TypeError,
@@ -123,12 +165,7 @@ class Sequential(Numbered):
                 f"can only be repeated a positive whole number of times, got {times!r}",
                 "multiply by an int of at least 1",
             )
-        return self[:].extend(list(self) * (times - 1))
-
-    __rmul__ = __mul__
-
-    def __imul__(self, times: int) -> Sequential:
-        return self.extend(list(self * times)[len(self) :])
+        return times
 
 
 class ModuleList(Numbered):
@@ -142,7 +179,21 @@ class ModuleList(Numbered):
 
     def __init__(self, modules: Iterable[Module] | None = None):
         super().__init__()
-        self.extend(() if modules is None else modules)
+        if modules is not None:
+            self += modules
+
+    def _picked(self, items: list[tuple[str, Module]]) -> Any:
+        return type(self)([m for _, m in items])
+
+    def extend(self, modules: Iterable[Module]) -> Any:
+        """Add several modules at the end."""
+        return self._added(modules)
+
+    def __add__(self, other: Iterable[Module]) -> ModuleList:
+        return ModuleList(chain(self, other))
+
+    def __iadd__(self, other: Iterable[Module]) -> Any:
+        return self.extend(other)
 
     def __repr__(self) -> str:
         """Return the repr of a module, with equal neighbours folded into one line and counted."""
@@ -155,30 +206,33 @@ class ModuleList(Numbered):
 
 
 class Dictionary(Module, Generic[T]):
-    """Base class of ModuleDict and ParameterDict: the methods of a dictionary on one of the module's stores."""
+    """Base class of ModuleDict and ParameterDict: the methods of a dictionary."""
 
-    _store = ""  # the attribute that holds the entries
-
-    def _entries(self) -> dict[str, T]:
-        return getattr(self, self._store)
+    def _names(self) -> dict[str, Any]:
+        """Return a dictionary that has the names, in order."""
+        raise NotImplementedError
 
     def __getitem__(self, key: str) -> T:
-        return self._entries()[key]
+        raise NotImplementedError
 
     def __setitem__(self, key: str, value: Any) -> None:
         raise NotImplementedError
 
     def __delitem__(self, key: str) -> None:
-        del self._entries()[key]
+        raise NotImplementedError
 
     def __len__(self) -> int:
-        return len(self._entries())
+        return len(self._names())
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._entries())
+        return iter(self._names())
 
     def __contains__(self, key: str) -> bool:
-        return key in self._entries()
+        return key in self._names()
+
+    def keys(self) -> Iterable[str]:
+        """Return the names."""
+        return self._names().keys()
 
     def update(self, given: Any) -> None:
         """Add the entries of a dictionary, or of an iterable of pairs."""
@@ -187,23 +241,9 @@ class Dictionary(Module, Generic[T]):
 
     def pop(self, key: str) -> T:
         """Remove an entry and return it."""
-        return self._entries().pop(key)
-
-    def clear(self) -> None:
-        """Remove all entries."""
-        self._entries().clear()
-
-    def keys(self) -> Iterable[str]:
-        """Return the names."""
-        return self._entries().keys()
-
-    def values(self) -> Iterable[T]:
-        """Return the modules or parameters."""
-        return self._entries().values()
-
-    def items(self) -> Iterable[tuple[str, T]]:
-        """Return pairs of a name and its module or parameter."""
-        return self._entries().items()
+        value = self[key]
+        del self[key]
+        return value
 
 
 class ModuleDict(Dictionary[Module]):
@@ -215,32 +255,37 @@ class ModuleDict(Dictionary[Module]):
     (['first', 'last'], 4)
     """
 
-    _store = "_modules"
-
     def __init__(self, modules: Any = None):
         super().__init__()
-        self.update({} if modules is None else modules)
+        if modules is not None:
+            self.update(modules)
+
+    def _names(self) -> dict[str, Any]:
+        return self._modules
+
+    def __getitem__(self, key: str) -> Module:
+        return self._modules[key]
 
     def __setitem__(self, key: str, module: Module) -> None:
-        self._modules.pop(key, None)
-        self.register_module(key, module)
+        self.add_module(key, module)
+
+    def __delitem__(self, key: str) -> None:
+        del self._modules[key]
+
+    def clear(self) -> None:
+        """Remove all entries."""
+        self._modules.clear()
+
+    def values(self) -> Iterable[Module]:
+        """Return the modules."""
+        return self._modules.values()
+
+    def items(self) -> Iterable[tuple[str, Module]]:
+        """Return pairs of a name and its module."""
+        return self._modules.items()
 
 
-class Keyed(Module):
-    """Base class of ParameterList and ParameterDict: their length and repr."""
-
-    def __len__(self) -> int:
-        return len(self._parameters)
-
-    def __repr__(self) -> str:
-        lines = [
-            f"({name}): Parameter containing: [{p.dtype} of size {'x'.join(map(str, p.shape))}]"
-            for name, p in self._parameters.items()
-        ]
-        return f"{self._get_name()}(" + "".join(f"\n    {line}" for line in lines) + ("\n)" if lines else ")")
-
-
-class ParameterList(Keyed):
+class ParameterList(Positions, Module):
     """A list of parameters; plain tensors become parameters.
 
     >>> import minigrad
@@ -249,35 +294,51 @@ class ParameterList(Keyed):
     (minigrad.Size([3]), True)
     """
 
-    def __init__(self, values: Iterable[Tensor] | None = None):
-        super().__init__()
-        self.extend(() if values is None else values)
+    _held = "parameters"
 
-    def __iter__(self) -> Iterator[Parameter]:
-        return iter(self._parameters.values())
+    def __init__(self, values: Iterable[Any] | None = None):
+        super().__init__()
+        self._size = 0
+        if values is not None:
+            self += values
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self[i] for i in range(len(self)))
 
     def __getitem__(self, i: int | slice) -> Any:
-        found = list(self)[i]
-        return ParameterList(found) if isinstance(i, slice) else found
+        if not isinstance(i, slice):
+            return getattr(self, self._get_abs_string_index(i))
+        picked = type(self)()
+        for k in range(len(self))[i]:
+            picked.append(self[k])
+        return picked
 
-    def __setitem__(self, i: int, value: Tensor) -> None:
-        self._parameters[str(range(len(self))[i])] = as_parameter(value)
+    def __setitem__(self, i: int, value: Any) -> None:
+        setattr(self, self._get_abs_string_index(i), as_parameter(value))
 
-    def append(self, value: Tensor) -> ParameterList:
+    def append(self, value: Any) -> ParameterList:
         """Add a parameter at the end."""
-        self.register_parameter(str(len(self)), as_parameter(value))
+        self._size += 1
+        self[len(self) - 1] = value
         return self
 
-    def extend(self, values: Iterable[Tensor]) -> ParameterList:
+    def extend(self, values: Iterable[Any]) -> ParameterList:
         """Add several parameters at the end."""
-        for v in list(values):
+        for v in self._iterable(values):
             self.append(v)
         return self
 
-    __iadd__ = extend
+    def __iadd__(self, values: Iterable[Any]) -> ParameterList:
+        return self.extend(values)
+
+    def extra_repr(self) -> str:
+        return "\n".join(described(str(i), v, getattr(v, "dtype", None)) for i, v in enumerate(self))
 
 
-class ParameterDict(Keyed, Dictionary[Parameter]):
+class ParameterDict(Dictionary[Any]):
     """A dictionary of parameters; plain tensors become parameters.
 
     >>> import minigrad
@@ -286,20 +347,95 @@ class ParameterDict(Keyed, Dictionary[Parameter]):
     ['a', 'b']
     """
 
-    _store = "_parameters"
-
     def __init__(self, parameters: Any = None):
         super().__init__()
-        self.update({} if parameters is None else parameters)
+        self._keys: dict[str, None] = {}
+        if parameters is not None:
+            self.update(parameters)
 
-    def __setitem__(self, key: str, value: Tensor) -> None:
-        self.register_parameter(key, as_parameter(value))
+    def _names(self) -> dict[str, Any]:
+        return self._keys
+
+    def _key_to_attr(self, key: str) -> str:
+        if not isinstance(key, str):
+            raise error(TypeError, type(self).__name__, f"the key {key!r} is no string", "write str(key)")
+        return key
+
+    def __getitem__(self, key: str) -> Any:
+        return getattr(self, self._key_to_attr(key))
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        setattr(self, self._key_to_attr(key), as_parameter(value))
+        self._keys[key] = None
+
+    def __delitem__(self, key: str) -> None:
+        del self._keys[key]
+        delattr(self, self._key_to_attr(key))
+
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(self._keys)
+
+    def update(self, given: Any) -> None:
+        """Add the entries of a dictionary, in the order of its names as PyTorch does, or of an iterable of pairs."""
+        plain = isinstance(given, Mapping) and not isinstance(given, OrderedDict)
+        super().update(sorted(given.items()) if plain else given)
 
     def get(self, key: str, default: Any = None) -> Any:
         """Return the parameter, or `default` if the name is missing."""
-        return self._parameters.get(key, default)
+        return self[key] if key in self else default
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """Return the parameter, which is `default` if the name was missing."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def popitem(self) -> tuple[str, Any]:
+        """Remove the last entry and return its name and parameter."""
+        key = next(reversed(self._keys))
+        return key, self.pop(key)
+
+    def clear(self) -> None:
+        """Remove all entries."""
+        for key in list(self._keys):
+            del self[key]
+
+    def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
+        """Return a ParameterDict that has one value under several names."""
+        return ParameterDict((key, default) for key in keys)
+
+    def copy(self) -> ParameterDict:
+        """Return a ParameterDict with the same parameters."""
+        return ParameterDict([(key, self[key]) for key in self._keys])
+
+    def __or__(self, other: ParameterDict) -> ParameterDict:
+        both = self.copy()
+        both.update(other)
+        return both
+
+    def __ior__(self, other: ParameterDict) -> ParameterDict:
+        self.update(other)
+        return self
+
+    def values(self) -> Iterable[Any]:
+        """Return the parameters."""
+        return (self[key] for key in self._keys)
+
+    def items(self) -> Iterable[tuple[str, Any]]:
+        """Return pairs of a name and its parameter."""
+        return ((key, self[key]) for key in self._keys)
+
+    def extra_repr(self) -> str:
+        return "\n".join(described(name, v, isinstance(v, Tensor) and v.type()) for name, v in self.items())
 
 
-def as_parameter(value: Tensor) -> Parameter:
-    """Return the tensor itself if it is a parameter, else a parameter that shares its memory."""
-    return value if isinstance(value, Parameter) else Parameter(value)
+def as_parameter(value: Any) -> Any:
+    """Return a plain tensor as a parameter that shares its memory, any other value unchanged."""
+    return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
+
+
+def described(name: str, value: Any, kind: Any) -> str:
+    """Return the line of a repr for an entry of a ParameterList or ParameterDict."""
+    if isinstance(value, Tensor):
+        return f"  ({name}): Parameter containing: [{kind} of size {'x'.join(map(str, value.shape))}]"
+    return f"  ({name}): Object of type: {type(value).__name__}"

@@ -215,8 +215,9 @@ class RNNBase(Module):
                 "expected a sequence length larger than 0",
                 "skip empty sequences: if len(input): ...",
             )
-        weights: list = [getattr(self, name + end, None) for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
-        return run_layer(self.cell(end), x, states, *weights)
+        weights = getattr(self, f"weight_ih{end}"), getattr(self, f"weight_hh{end}")
+        biases = (getattr(self, f"bias_ih{end}"), getattr(self, f"bias_hh{end}")) if self.bias else (None, None)
+        return run_layer(self.cell(end), x, states, *weights, *biases)
 
     def extra_repr(self) -> str:
         usual = {
