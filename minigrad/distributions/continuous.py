@@ -79,7 +79,7 @@ class Normal(LocationScale):
     """
 
     noise = "normal"
-    variance = formula(lambda d: d.scale**2)
+    variance = formula(lambda d: d.stddev**2)
     stddev = formula(lambda d: d.scale)
     _log_prob = lambda d, x: -0.5 * d._z(x) ** 2 - d.scale.log() - HALF_LOG_2PI
     _cdf = lambda d, x: 0.5 * erfc(-d._z(x) / ROOT2)
@@ -101,6 +101,7 @@ class Laplace(LocationScale):
 
     noise = "laplace"
     variance = formula(lambda d: 2 * d.scale**2)
+    stddev = formula(lambda d: ROOT2 * d.scale)
     _log_prob = lambda d, x: -d._z(x).abs() - (2 * d.scale).log()
     _entropy = lambda d: (2 * d.scale).log() + 1
 
@@ -158,6 +159,7 @@ class Uniform(Continuous):
     mean = formula(lambda d: (d.low + d.high) / 2)
     mode = formula(lambda d: d.low * math.nan)
     variance = formula(lambda d: (d.high - d.low) ** 2 / 12)
+    stddev = formula(lambda d: (d.high - d.low) / math.sqrt(12))
     _draw = lambda d, e: d.low + (d.high - d.low) * e
     _cdf = lambda d, x: ((x - d.low) / (d.high - d.low)).clamp(0, 1)
     _icdf = lambda d, p: d.low + (d.high - d.low) * p
@@ -190,7 +192,7 @@ class Exponential(Continuous):
     arg_constraints = {"rate": positive}
     support = nonnegative
     mean = stddev = formula(lambda d: 1 / d.rate)
-    mode = formula(lambda d: d.rate.new_zeros(d.batch_shape))
+    mode = formula(lambda d: d.rate.new_zeros(d.rate.shape))
     variance = formula(lambda d: 1 / d.rate**2)
     _draw = lambda d, e: e / d.rate
     _log_prob = lambda d, x: d.rate.log() - d.rate * x
@@ -258,7 +260,7 @@ class Beta(Continuous):
     _total = formula(lambda d: d.concentration1 + d.concentration0)
     mean = formula(lambda d: d.concentration1 / d._total)
     mode = formula(lambda d: (m := (d.concentration1 - 1).clamp(min=0)) / (m + (d.concentration0 - 1).clamp(min=0)))
-    variance = formula(lambda d: d.mean * (1 - d.mean) / (d._total + 1))
+    variance = formula(lambda d: d.concentration1 * d.concentration0 / (d._total**2 * (d._total + 1)))
     _log_beta = formula(lambda d: lgamma(d.concentration1) + lgamma(d.concentration0) - lgamma(d._total))  # log B(a, b)
     _log_prob = lambda d, x: xlogy(d.concentration1 - 1, x) + (d.concentration0 - 1) * log1p(-x) - d._log_beta
 
