@@ -1,137 +1,125 @@
 """Which methods of a subclass a library calls: subclasses that note every call, and the programs that use them.
 
-`watched(cls, names, calls)` is a subclass that overrides each of these names: the override notes its name and calls super.
-The same program runs with the subclass of each library; the notes have to be the same, step by step.
+`Steps.subclass(cls, wanted)` overrides the methods with these names: each override notes its name and calls super.  The
+same program runs with a subclass in each library, step by step; test_overrides.py compares the notes.
 """
 
 import inspect
 from collections import Counter
 
-SPECIAL = """__call__ __len__ __iter__ __getitem__ __getitems__ __setitem__ __delitem__ __contains__ __repr__ __add__ __iadd__
-__mul__ __imul__ __enter__ __exit__ __dir__ __reversed__ __or__ __ior__""".split()
-FOREIGN = {object, *inspect.getmro(dict), *inspect.getmro(Exception)}
+FUNCTION = type(lambda: None)
+SPECIAL = """__len__ __iter__ __getitem__ __getitems__ __setitem__ __delitem__ __contains__ __repr__ __add__ __iadd__ __mul__
+__imul__ __enter__ __exit__ __dir__ __or__ __ior__""".split()
+LEFT_OUT = {"get_extra_state", "set_extra_state"}  # to override one alone is a mistake; a step of its own has both
 
 
 def names(cls):
-    """Return the names of the methods and properties that a subclass may override: all but most special ones."""
+    """Return the methods and properties of PyTorch's class that a subclass may override: all but most special ones."""
     found = set()
     for base in cls.__mro__:
-        if base.__module__.partition(".")[0] in ("torch", "minigrad"):
-            found |= {n for n, v in vars(base).items() if is_method(v) and (not n.startswith("__") or n in SPECIAL)}
-    return sorted(n for n in found if is_method(inspect.getattr_static(cls, n)))
+        if base.__module__.startswith("torch."):
+            found |= {n for n, v in vars(base).items() if overridable(v) and (n in SPECIAL or not n.startswith("__"))}
+    return sorted(n for n in found - LEFT_OUT if overridable(inspect.getattr_static(cls, n)))
 
 
-def is_method(value):
-    return isinstance(value, (type(is_method), staticmethod, classmethod, property)) and not isinstance(value, type)
-
-
-def watched(cls, wanted, calls):
-    """Return a subclass of cls whose methods note their names in the Counter `calls`."""
-    body = {}
-    for name in wanted:
-        held = inspect.getattr_static(cls, name, None)
-        if is_method(held):
-            body[name] = noted(name, held, lambda: made, calls)
-    made = type(cls)(cls.__name__, (cls,), body)
-    return made
+def overridable(value):
+    return isinstance(value, (FUNCTION, staticmethod, classmethod, property))
 
 
 def noted(name, held, owner, calls):
-    """Return the override of one method."""
-    if isinstance(held, property):
-
-        def get(self):
-            calls[name] += 1
-            return getattr(super(owner(), self), name)
-
-        def set(self, value):
-            super(owner(), type(self)).__dict__  # pragma: no cover
-            held.fset(self, value)
-
-        return property(get, held.fset and (lambda self, value: held.fset(self, value)))
-    if isinstance(held, staticmethod):
-
-        def static(*args, **kwargs):
-            calls[name] += 1
-            return held.__func__(*args, **kwargs)
-
-        return staticmethod(static)
-    if isinstance(held, classmethod):
-
-        def of_class(cls, *args, **kwargs):
-            calls[name] += 1
-            return getattr(super(owner(), cls), name)(*args, **kwargs)
-
-        return classmethod(of_class)
+    """Return the override of one method of the class `owner()`."""
 
     def method(self, *args, **kwargs):
         calls[name] += 1
         return getattr(super(owner(), self), name)(*args, **kwargs)
 
-    return method
+    def read(self):
+        calls[name] += 1
+        return getattr(super(owner(), self), name)
+
+    def static(*args, **kwargs):
+        calls[name] += 1
+        return held.__func__(*args, **kwargs)
+
+    if isinstance(held, property):
+        return property(read, held.fset)
+    return {staticmethod: lambda: staticmethod(static), classmethod: lambda: classmethod(method)}.get(
+        type(held), lambda: method
+    )()
 
 
 class Steps:
-    """The notes of a program, step by step: `with steps("train"): ...`; an exception is noted with its type."""
+    """The notes of a program: step -> how often each override was called, and the error that the step raised."""
 
     def __init__(self, lib):
         self.lib, self.calls, self.found = lib, Counter(), {}
 
-    def watched(self, cls, wanted):
-        return watched(cls, wanted, self.calls)
+    def subclass(self, cls, wanted):
+        held = {name: inspect.getattr_static(cls, name, None) for name in wanted}
+        body = {n: noted(n, h, lambda: made, self.calls) for n, h in held.items() if overridable(h)}
+        body |= {"cls_to_become": None} if hasattr(cls, "cls_to_become") else {}  # a lazy class stays what it is
+        made = type(cls)(cls.__name__, (cls,), body)
+        return made
 
     def __call__(self, name, action):
+        """Run a step and note it; return its result, or None after an exception."""
         self.calls.clear()
         result = None
         try:
             result = action()
         except Exception as e:
-            self.calls[f"raises {builtin(e).__name__}"] += 1
-            self.error = e
+            kind = next(kind for kind in type(e).__mro__ if kind.__module__ == "builtins")
+            self.calls[f"raises {kind.__name__.replace('NotImplementedError', 'RuntimeError')}"] += 1
         assert name not in self.found, name
         self.found[name] = Counter(self.calls)
         return result
 
 
-def builtin(e):
-    return next(kind for kind in type(e).__mro__ if kind.__module__ == "builtins")
+def differences(theirs, ours):
+    """Yield (step, "-name") for an override that PyTorch alone calls in a step, (step, "+name") for the contrary."""
+    for step in theirs.keys() | ours.keys():
+        a, b = set(theirs.get(step, ())), set(ours.get(step, ()))
+        yield from [(step, f"-{n}") for n in a - b] + [(step, f"+{n}") for n in b - a]
 
 
-# ---------------------------------------------------------------------- programs
-def of_module(steps, cls, make, inputs):
-    """Make a module, put it into another one, and use it in all ways."""
-    lib = steps.lib
-    args, kwargs = make
-    m = steps("construct", lambda: cls(*args, **kwargs))
-    if m is None:
+# ---------------------------------------------------------------------- modules
+def of_module(steps, cls, make, given=None):
+    """Make a module, call it, put it into another one, and use both in all ways that every module has."""
+    lib, (args, kwargs) = steps.lib, make
+    if (m := steps("construct", lambda: cls(*args, **kwargs))) is None:
         return
-    if inputs is not None:
-        given, options = inputs
-        steps("double first", lambda: m.double())
-        out = steps("call", lambda: m(*given, **options))
+    if given is not None:
+        steps("double before the call", lambda: m.double())
+        out = steps("call", lambda: m(*given[0], **given[1]))
         steps("backward", lambda: backward(out))
-        steps("eval call", lambda: m.eval()(*given, **options))
+        steps("call in eval", lambda: m.eval()(*given[0], **given[1]))
+    steps("repr", lambda: repr(m))
     holder = lib.nn.Module()
-    steps("held", lambda: setattr(holder, "part", m))
+    steps("assign", lambda: setattr(holder, "part", m))
     for who, module in (("", m), ("parent.", holder)):
-        of_any_module(steps, lib, who, module)
+        for way, run in ways(lib, module).items():
+            steps(who + way, run)
     for name in ("reset_parameters", "_reset_parameters", "reset_running_stats", "flatten_parameters"):
         if hasattr(m, name):
             steps(name, getattr(m, name))
+    registering(steps, m)
 
 
-def of_any_module(steps, lib, who, m):
-    ways = {
+def ways(lib, m):
+    """Return the uses of a module, by name."""
+    kept = []
+    return {
         "train": lambda: m.train(),
         "eval": lambda: m.eval(),
         "double": lambda: m.double(),
-        "float": lambda: m.float(),
         "half": lambda: m.half(),
         "bfloat16": lambda: m.bfloat16(),
+        "float": lambda: m.float(),
         "to": lambda: m.to(lib.float64),
         "to device": lambda: m.to("cpu"),
         "type": lambda: m.type(lib.float32),
         "cpu": lambda: m.cpu(),
+        "to_empty": lambda: m.to_empty(device="cpu"),
         "zero_grad": lambda: m.zero_grad(),
         "requires_grad_": lambda: m.requires_grad_(True),
         "apply": lambda: m.apply(lambda part: None),
@@ -144,39 +132,54 @@ def of_any_module(steps, lib, who, m):
         "named_children": lambda: list(m.named_children()),
         "modules": lambda: list(m.modules()),
         "named_modules": lambda: list(m.named_modules()),
-        "repr": lambda: repr(m),
-        "state_dict": lambda: m.state_dict(),
+        "text": lambda: repr(m),
         "dir": lambda: dir(m),
-        "get_submodule": lambda: m.get_submodule("part" if who else ""),
-        "to_empty": lambda: m.to_empty(device="cpu"),
+        "state_dict": lambda: kept.append(m.state_dict()),
+        "load_state_dict": lambda: m.load_state_dict(kept[0]),
+        "load_state_dict, assign": lambda: m.load_state_dict(kept[0], assign=True),
+        "get_submodule": lambda: m.get_submodule(next(iter(m._modules), "")),
+        "get_parameter": lambda: m.get_parameter(next(iter(kept[0]), "none")),
+        "get_buffer": lambda: m.get_buffer(next((n for n, _ in m.named_buffers()), "none")),
         "get_extra_state": lambda: m.get_extra_state(),
         "set_extra_state": lambda: m.set_extra_state(1),
+        "copy": lambda: __import__("copy").deepcopy(m),
     }
-    for name, way in ways.items():
-        out = steps(who + name, way)
-        if name == "state_dict" and out is not None:
-            steps(who + "load_state_dict", lambda: m.load_state_dict(out))
-            steps(who + "load_state_dict assign", lambda: m.load_state_dict(out, assign=True))
-    if not who:
-        p = next((n for n, _ in m.named_parameters()), None)
-        if p is not None:
-            steps("get_parameter", lambda: m.get_parameter(p))
-        b = next((n for n, _ in m.named_buffers()), None)
-        if b is not None:
-            steps("get_buffer", lambda: m.get_buffer(b))
-        steps("register_buffer", lambda: m.register_buffer("extra_b", lib.ones(1)))
-        steps("register_parameter", lambda: m.register_parameter("extra_p", lib.nn.Parameter(lib.ones(1))))
-        steps("register_module", lambda: m.register_module("extra_m", lib.nn.Identity()))
-        steps("add_module", lambda: m.add_module("extra_n", lib.nn.Identity()))
-        steps("forward hook", lambda: m.register_forward_hook(lambda *a: None).remove())
-        steps("forward pre hook", lambda: m.register_forward_pre_hook(lambda *a: None).remove())
-        steps("state hook", lambda: m.register_state_dict_post_hook(lambda *a: None))
-        steps("load hook", lambda: m.register_load_state_dict_post_hook(lambda *a: None))
-        for n in ("extra_b", "extra_p", "extra_m", "extra_n"):
-            try:
-                delattr(m, n)
-            except Exception:
-                pass
+
+
+def registering(steps, m):
+    """Register a member and a hook of each kind."""
+    lib = steps.lib
+    steps("register_buffer", lambda: m.register_buffer("new_buffer", lib.ones(1), persistent=False))
+    steps("register_parameter", lambda: m.register_parameter("new_parameter", lib.nn.Parameter(lib.ones(1))))
+    steps("register_module", lambda: m.register_module("new_module", lib.nn.Identity()))
+    steps("add_module", lambda: m.add_module("another_module", lib.nn.Identity()))
+    members = {"parameter": lib.nn.Parameter(lib.ones(2)), "module": lib.nn.Identity(), "buffer": lib.zeros(1)}
+    for kind, value in members.items():
+        steps(f"assign {kind}", lambda kind=kind, value=value: setattr(m, f"new_{kind}", value))
+        steps(f"assign None to {kind}", lambda kind=kind: setattr(m, f"new_{kind}", None))
+        steps(f"delete {kind}", lambda kind=kind: delattr(m, f"new_{kind}"))
+    steps("set_submodule", lambda: m.set_submodule("another_module", lib.nn.Tanh()))
+    for kind in "forward_pre forward full_backward_pre full_backward state_dict_pre load_state_dict_pre".split():
+        steps(f"{kind} hook", lambda kind=kind: getattr(m, f"register_{kind}_hook")(lambda *given: None).remove())
+    for kind in "state_dict_post load_state_dict_post".split():
+        steps(f"{kind} hook", lambda kind=kind: getattr(m, f"register_{kind}_hook")(lambda *given: None).remove())
+
+
+def with_extra_state(steps, cls, args):
+    """Save and load a module that has extra state, inside another one."""
+
+    class Extra(cls):
+        def get_extra_state(self):
+            steps.calls["get_extra_state"] += 1
+            return {"count": 3}
+
+        def set_extra_state(self, state):
+            steps.calls["set_extra_state"] += 1
+
+    net = steps.lib.nn.Sequential(Extra(*args))
+    state = steps("state_dict", lambda: net.state_dict())
+    steps("load_state_dict", lambda: net.load_state_dict(state))
+    steps("load without it", lambda: net.load_state_dict({k: v for k, v in state.items() if "extra" not in k}))
 
 
 def backward(out):
@@ -189,3 +192,11 @@ def flat(value):
     if isinstance(value, dict):
         value = list(value.values())
     return [t for v in value for t in flat(v)] if isinstance(value, (tuple, list)) else [value]
+
+
+def of_container(steps, cls, make, uses):
+    """Make a container, and use it as a list or a dictionary."""
+    c = steps("construct", lambda: cls(*make(steps.lib)))
+    for use in uses.strip().splitlines():
+        scope = {"c": c, "nn": steps.lib.nn, "ones": steps.lib.ones, "steps": steps}
+        steps(use.strip(), lambda use=use.strip(), scope=scope: exec(use, scope))

@@ -1,0 +1,156 @@
+"""A subclass may override whatever PyTorch's own classes let it override: both libraries call the same methods.
+
+Every method of every public class is overridden in both libraries by one that notes its name and calls super (overrides.py).
+The same programs run with both, and their notes are compared, step by step.  DIFFERENT lists what remains, with the reason.
+"""
+
+import re
+import warnings
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("expecttest")
+
+import minigrad  # noqa: E402
+from tests.parity import checks_of_modules, overrides  # noqa: E402
+from tests.parity import override_programs as programs  # noqa: E402
+from tests.parity.count import DATABASES  # noqa: E402
+from tests.parity.databases import found  # noqa: E402
+
+pytestmark = pytest.mark.parity
+LIBRARIES = torch, minigrad
+X = "ones(2, 3)"
+
+MODULES = """
+AdaptiveLogSoftmaxWithLoss(4, 8, [3]) | ones(2, 4), ones(2).long()
+AlphaDropout() | ones(2, 3)
+ChannelShuffle(3) | ones(2, 6, 4)
+CosineSimilarity() | ones(2, 3), ones(2, 3)
+DataParallel(Linear(3, 2)) | ones(2, 3)
+Dropout() | ones(2, 3)
+Dropout1d() | ones(2, 3, 2)
+Dropout2d() | ones(2, 3, 2, 2)
+Dropout3d() | ones(2, 3, 2, 2, 2)
+EmbeddingBag(5, 3, padding_idx=1) | ones(2, 3).long()
+FeatureAlphaDropout() | ones(2, 3)
+Flatten() | ones(2, 3, 2)
+Fold((3, 3), 2) | ones(1, 8, 4)
+Hardsigmoid() | ones(2, 3)
+Identity() | ones(2, 3)
+InstanceNorm1d(3, affine=True, track_running_stats=True) | ones(3, 4)
+LazyBatchNorm1d() | ones(2, 3)
+LazyBatchNorm2d() | ones(2, 3, 4, 4)
+LazyConv1d(2, 2) | ones(2, 3, 4)
+LazyConv2d(2, 2) | ones(2, 3, 4, 4)
+LazyLinear(2) | ones(2, 3)
+MaxUnpool1d(2) | ones(1, 1, 2), arange(2).reshape(1, 1, 2)
+MaxUnpool2d(2) | ones(1, 1, 1, 2), arange(2).reshape(1, 1, 1, 2)
+MaxUnpool3d(2) | ones(1, 1, 1, 1, 2), arange(2).reshape(1, 1, 1, 1, 2)
+Module() |
+MultiheadAttention(4, 2, kdim=3, vdim=3, add_bias_kv=True) | ones(3, 2, 4), ones(5, 2, 3), ones(5, 2, 3)
+PairwiseDistance() | ones(2, 3), ones(2, 3)
+PixelShuffle(2) | ones(1, 8, 3, 3)
+PixelUnshuffle(2) | ones(1, 2, 4, 4)
+RNNCellBase(2, 3, True, 1) |
+RReLU() | ones(2, 3)
+Sequential(Linear(3, 3), ReLU()) | ones(2, 3)
+TransformerDecoder(TransformerDecoderLayer(4, 2, 8), 2, LayerNorm(4)) | ones(3, 2, 4), ones(5, 2, 4)
+TransformerDecoderLayer(4, 2, 8, norm_first=True) | ones(3, 2, 4), ones(5, 2, 4)
+TransformerEncoderLayer(4, 2, 8, norm_first=True, batch_first=True) | ones(3, 2, 4)
+TripletMarginLoss() | ones(2, 3), ones(2, 3), ones(2, 3)
+Unflatten(1, [2, 2]) | ones(3, 4)
+Unfold(2) | ones(1, 2, 3, 3)
+Upsample(scale_factor=2) | ones(1, 2, 3, 3)
+LSTM(3, 4, proj_size=2, bidirectional=True) | utils.rnn.pack_sequence([ones(3, 3), ones(2, 3)]), (ones(2, 2, 2), ones(2, 2, 4))
+GRU(3, 4, 2) | utils.rnn.pack_sequence([ones(2, 3), ones(3, 3)], enforce_sorted=False)
+RNN(3, 4, batch_first=True, bias=False) | ones(2, 5, 3), ones(1, 2, 4)
+ConvTranspose2d(2, 3, 2, stride=2) | ones(1, 2, 3, 3), [7, 6]
+"""
+
+CONTAINERS = {
+    "Sequential": (
+        "nn.Linear(2, 2), nn.ReLU(), nn.Tanh()",
+        """c[0]; c[1:]; c[0] = nn.ReLU(); del c[0]; del c[:1]; c.append(nn.SELU()); c.extend([nn.ReLU(), nn.GELU()])
+        c.insert(1, nn.ReLU()); c.pop(0); len(c); c + c; c += nn.Sequential(nn.ReLU()); c * 2; c *= 2; 2 * c; list(c)""",
+    ),
+    "ModuleList": (
+        "[nn.Linear(2, 2), nn.ReLU()]",
+        """c[0]; c[1:]; c[0] = nn.ReLU(); c.append(nn.SELU()); c.extend([nn.ReLU(), nn.GELU()]); del c[0]; del c[:1]
+        c.insert(1, nn.ReLU()); c.pop(0); len(c); c + [nn.ReLU()]; c += [nn.ReLU()]; list(c); nn.ReLU() in c""",
+    ),
+    "ModuleDict": (
+        "{'a': nn.Linear(2, 2), 'b': nn.ReLU()}",
+        """c['a']; c['c'] = nn.ReLU(); del c['c']; len(c); list(c); 'a' in c; list(c.keys()); list(c.items()); list(c.values())
+        c.pop('a'); c.update({'d': nn.ReLU()}); c.update([('e', nn.ReLU())]); c.clear()""",
+    ),
+    "ParameterList": (
+        "[ones(2), nn.Parameter(ones(3))]",
+        """c[0]; c[1:]; c[-1] = ones(2); c.append(ones(1)); c.extend([ones(2), ones(2)]); c += [ones(4)]; len(c); list(c)
+        dir(c); c(1)""",
+    ),
+    "ParameterDict": (
+        "{'b': ones(2), 'a': nn.Parameter(ones(3))}",
+        """c['a']; c['c'] = ones(2); del c['c']; len(c); list(c); 'a' in c; list(c.keys()); list(c.items()); list(c.values())
+        c.get('a'); c.get('z'); c.setdefault('a'); c.setdefault('y', ones(1)); c.pop('y'); c.popitem(); c.copy(); c | c; c |= c
+        c.update({'d': ones(1)}); c.update([('e', ones(1))]); c.fromkeys(['q']); list(reversed(c)); c(1); c.clear()""",
+    ),
+}
+
+SCHEDULES = {
+    "StepLR": "o, 2",
+    "MultiStepLR": "o, [1, 3]",
+    "ExponentialLR": "o, 0.9",
+    "CosineAnnealingLR": "o, 3",
+    "CosineAnnealingWarmRestarts": "o, 2",
+    "LambdaLR": "o, lambda k: 0.9**k",
+    "MultiplicativeLR": "o, lambda k: 0.9",
+    "LinearLR": "o",
+    "ConstantLR": "o",
+    "PolynomialLR": "o",
+    "CyclicLR": "o, 0.1, 0.3",
+    "OneCycleLR": "o, 0.3, 9",
+    "ReduceLROnPlateau": "o, patience=0",
+    "SequentialLR": "o, [L.StepLR(o, 1), L.StepLR(o, 2)], [2]",
+    "ChainedScheduler": "[L.StepLR(o, 1), L.StepLR(o, 2)]",
+}
+
+
+def items(cls):
+    """Return a dataset class with three samples."""
+    return type(cls.__name__, (cls,), {"__len__": lambda d: 3, "__getitem__": lambda d, i: [1, 2, 3][i]})
+
+
+DATASETS = {
+    "Dataset": lambda cls, m: items(cls)(),
+    "IterableDataset": lambda cls, m: type(cls.__name__, (cls,), {"__iter__": lambda d: iter(range(3))})(),
+    "TensorDataset": lambda cls, m: cls(m.arange(4)),
+    "ConcatDataset": lambda cls, m: cls([range(3), range(2)]),
+    "Subset": lambda cls, m: cls([5, 6, 7], [2, 0]),
+}
+SAMPLERS = {
+    "SequentialSampler": lambda cls, m: cls(range(5)),
+    "RandomSampler": lambda cls, m: cls(range(5)),
+    "SubsetRandomSampler": lambda cls, m: cls([1, 3]),
+    "WeightedRandomSampler": lambda cls, m: cls([1.0, 2.0], 3),
+    "DistributedSampler": lambda cls, m: cls(range(5), 2, 0),
+    "BatchSampler": lambda cls, m: cls(range(5), 2, False),
+}
+LOADERS = {
+    "in order": {"batch_size": 2},
+    "shuffled": {"batch_size": 2, "shuffle": True},
+    "single samples": {"batch_size": None},
+    "workers": {"batch_size": 2, "num_workers": 1, "persistent_workers": True},
+}
+DISTRIBUTIONS = {
+    **dict.fromkeys(["Normal", "Laplace", "Gumbel", "Uniform", "Beta", "Gamma"], lambda D, t: (t(0.5, 1.0), t(1.5, 2.0))),
+    **dict.fromkeys(["Bernoulli", "ContinuousBernoulli"], lambda D, t: (t(0.1, 0.2),)),
+    **dict.fromkeys(["Categorical", "OneHotCategorical", "OneHotCategoricalStraightThrough"], lambda D, t: (t(0.1, 0.9),)),
+    **dict.fromkeys(["Exponential", "Dirichlet"], lambda D, t: (t(1.0, 2.0),)),
+    "Multinomial": lambda D, t: (3, t(0.1, 0.9)),
+    "MultivariateNormal": lambda D, t: (t(0.0, 1.0), t([1.0, 0.0], [0.0, 1.0])),
+    "Independent": lambda D, t: (D.Normal(t(0.5, 1.0), t(1.5, 2.0)), 1),
+    "TransformedDistribution": lambda D, t: (D.Normal(t(0.5, 1.0), t(1.5, 2.0)), [D.ExpTransform()]),
+    "MixtureSameFamily": lambda D, t: (D.Categorical(t(0.5, 0.5)), D.Normal(t(0.5, 1.0), t(1.5, 2.0))),
+}
+TRANSFORMS = {"AffineTransform": (1.0, 2.0), "ExpTransform": (), "SigmoidTransform": (), "TanhTransform": ()}
