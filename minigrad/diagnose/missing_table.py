@@ -243,12 +243,6 @@ TABLE = tuple(
             "distributions.utils",
         ),
         (
-            "further learning rate schedules",
-            "use optim.lr_scheduler.LambdaLR: its function of the epoch returns the factor on the first rate",
-            """optim.lr_scheduler.ConstantLR optim.lr_scheduler.PolynomialLR optim.lr_scheduler.MultiplicativeLR
-            optim.lr_scheduler.ChainedScheduler""",
-        ),
-        (
             "functions that return AveragedModel's averages",
             "pass avg_fn=lambda mean, x, n: 0.9 * mean + 0.1 * x to AveragedModel; without it, all updates weigh equally",
             "optim.swa_utils.get_swa_avg_fn optim.swa_utils.get_swa_multi_avg_fn optim.swa_utils.get_ema_avg_fn",

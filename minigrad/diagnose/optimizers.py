@@ -132,6 +132,18 @@ def warn_schedule_first(who: str, params: list) -> None:
         )
 
 
+def warn_epoch(who: str) -> None:
+    """Warn about the older form step(epoch) of a schedule."""
+    what = "step(epoch) is PyTorch's older form: it jumps to an epoch, in closed form where the schedule has one"
+    warn("schedule-epoch", who, what, "call scheduler.step() once after each epoch")
+
+
+def warn_next_rate(who: str) -> None:
+    """Warn about get_lr() outside of a schedule's step, which is taken for the current rate."""
+    what = "get_lr() computes the rates that come next; outside of step() they are not the current ones"
+    warn("next-learning-rate", who, what, "call scheduler.get_last_lr()")
+
+
 def without_gradients(who: str, params: list, earlier: Earlier) -> None:
     """Warn about a step without gradients, if gradients were computed and cleared or a graph of the parameters is alive."""
     if not params:
