@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ..arrays.memory import storage
@@ -37,13 +37,13 @@ def fix_of_names(own: Iterable[str], state: Mapping) -> str:
     return "load into a model like the saved one, or pass strict=False to skip names that differ"
 
 
-def check_loaded(module: Any, own: list[str], state: Mapping, pairs: list[tuple], missing: list[str]) -> None:
+def check_loaded(module: Any, names: Callable, state: Mapping, pairs: list[tuple], missing: list[str]) -> None:
     """Warn about a state of which no name matches, or whose tensors are the model's own and have changed with it.
 
-    `own` are the model's names, `pairs` its tensors, each with the one that is loaded into it.
+    `names(module)` are the model's names, `pairs` its tensors, each with the one that is loaded into it.
     """
     who = type(module).__name__
-    if state and missing and not pairs and state.keys().isdisjoint(own):
+    if state and missing and not pairs and state.keys().isdisjoint(own := names(module)):
         first, other = next(iter(state)), own[0]
         fix = fix_of_names(own, state)
         what = f"strict=False loads nothing into {who}: none of the {counted(len(state), 'name')} is one of the model's; the "

@@ -142,7 +142,7 @@ class Sequential(Numbered):
         return self
 
     def __add__(self, other: Iterable[Module]) -> Sequential:
-        return Sequential(*self, *other)
+        return Sequential(*chain(self, other))
 
     def __iadd__(self, other: Iterable[Module]) -> Any:
         return self._added(other)
@@ -393,7 +393,9 @@ class ParameterDict(Dictionary[Any]):
     def popitem(self) -> tuple[str, Any]:
         """Remove the last entry and return its name and parameter."""
         key = next(reversed(self._keys))
-        return key, self.pop(key)
+        value = self[key]
+        del self[key]
+        return key, value
 
     def clear(self) -> None:
         """Remove all entries."""

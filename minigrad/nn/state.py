@@ -123,7 +123,7 @@ class Stateful(Hooked):
         if faults or differ and not after:  # before anything is written
             raise load_error(self, strict, result, faults, state)
         pairs = [write.args[2:4] for write in writes if write.func is place]
-        loaded_names.check_loaded(self, state_names(self), state_dict, pairs, result.missing_keys)
+        loaded_names.check_loaded(self, state_names, state_dict, pairs, result.missing_keys)
         for write in writes:
             write()
         for owner, hook in after:  # it may remove keys from the result

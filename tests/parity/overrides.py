@@ -138,8 +138,8 @@ def ways(lib, m):
         "load_state_dict": lambda: m.load_state_dict(kept[0]),
         "load_state_dict, assign": lambda: m.load_state_dict(kept[0], assign=True),
         "get_submodule": lambda: m.get_submodule(next(iter(m._modules), "")),
-        "get_parameter": lambda: m.get_parameter(next(iter(kept[0]), "none")),
-        "get_buffer": lambda: m.get_buffer(next((n for n, _ in m.named_buffers()), "none")),
+        "get_parameter": lambda: [m.get_parameter(name) for name, _ in m.named_parameters()],
+        "get_buffer": lambda: [m.get_buffer(name) for name, _ in m.named_buffers()],
         "get_extra_state": lambda: m.get_extra_state(),
         "set_extra_state": lambda: m.set_extra_state(1),
         "copy": lambda: __import__("copy").deepcopy(m),
@@ -149,7 +149,7 @@ def ways(lib, m):
 def registering(steps, m):
     """Register a member and a hook of each kind."""
     lib = steps.lib
-    steps("register_buffer", lambda: m.register_buffer("new_buffer", lib.ones(1), persistent=False))
+    steps("register_buffer", lambda: m.register_buffer("new_buffer", lib.ones(1)))
     steps("register_parameter", lambda: m.register_parameter("new_parameter", lib.nn.Parameter(lib.ones(1))))
     steps("register_module", lambda: m.register_module("new_module", lib.nn.Identity()))
     steps("add_module", lambda: m.add_module("another_module", lib.nn.Identity()))

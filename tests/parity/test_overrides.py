@@ -87,13 +87,13 @@ CONTAINERS = {
     "ParameterList": (
         "[ones(2), nn.Parameter(ones(3))]",
         """c[0]; c[1:]; c[-1] = ones(2); c.append(ones(1)); c.extend([ones(2), ones(2)]); c += [ones(4)]; len(c); list(c)
-        dir(c); c(1)""",
+        dir(c)""",
     ),
     "ParameterDict": (
         "{'b': ones(2), 'a': nn.Parameter(ones(3))}",
         """c['a']; c['c'] = ones(2); del c['c']; len(c); list(c); 'a' in c; list(c.keys()); list(c.items()); list(c.values())
         c.get('a'); c.get('z'); c.setdefault('a'); c.setdefault('y', ones(1)); c.pop('y'); c.popitem(); c.copy(); c | c; c |= c
-        c.update({'d': ones(1)}); c.update([('e', ones(1))]); c.fromkeys(['q']); list(reversed(c)); c(1); c.clear()""",
+        c.update({'d': ones(1)}); c.update([('e', ones(1))]); c.fromkeys(['q']); list(reversed(c)); c.clear()""",
     ),
 }
 
@@ -154,3 +154,98 @@ DISTRIBUTIONS = {
     "MixtureSameFamily": lambda D, t: (D.Categorical(t(0.5, 0.5)), D.Normal(t(0.5, 1.0), t(1.5, 2.0))),
 }
 TRANSFORMS = {"AffineTransform": (1.0, 2.0), "ExpTransform": (), "SigmoidTransform": (), "TanhTransform": ()}
+
+
+# ---------------------------------------------------------------------- what is compared
+def evaluated(text, m):
+    """Return a call's positional and named arguments, written with this library's names."""
+    scope = {**vars(m.nn), "ones": m.ones, "arange": m.arange}
+    return eval(f"(lambda *a, **k: (a, k))({text})", scope)
+
+
+def module_case(line):
+    """Return (class, program) of a row of MODULES."""
+    text, _, inputs = (part.strip() for part in line.partition("|"))
+    name, given = re.fullmatch(r"(\w+)\((.*)\)", text).groups()
+
+    def run(steps, cls):
+        call = doubled(evaluated(inputs, steps.lib), steps.lib) if inputs else None
+        overrides.of_module(steps, cls, evaluated(given, steps.lib), call)
+
+    return f"nn.{name}", run
+
+
+def doubled(value, m):
+    """Return arguments with the floating-point tensors in float64, as the module is."""
+    if isinstance(value, m.nn.utils.rnn.PackedSequence) or isinstance(value, m.Tensor) and value.is_floating_point():
+        return value.to(m.float64)
+    return tuple(doubled(v, m) for v in value) if type(value) is tuple else value
+
+
+def database_case(entry, sample):
+    def run(steps, cls):
+        make = checks_of_modules.arguments(steps.lib, sample.constructor_input)
+        overrides.of_module(steps, cls, make, checks_of_modules.arguments(steps.lib, sample.forward_input))
+
+    return entry.name, run
+
+
+def container_case(name, given, uses):
+    def run(steps, cls):
+        scope = {"nn": steps.lib.nn, "ones": steps.lib.ones}
+        make = lambda: eval(f"cls({given})", {**scope, "cls": cls})
+        c = steps("construct", make)
+        for i, use in enumerate(u.strip() for line in uses.splitlines() for u in line.split(";")):
+            steps(f"{i}: {use}", lambda use=use: exec(use, {**scope, "c": c}))
+        for who, module in (("", make()), ("parent.", steps.lib.nn.ModuleList([make()]))):
+            for way, use in overrides.ways(steps.lib, module).items():
+                steps(who + way, use)
+
+    return f"nn.{name}", run
+
+
+def schedule_case(name, given):
+    make = lambda cls, o, L: eval(f"cls({given})", {"cls": cls, "o": o, "L": L})
+    return f"optim.lr_scheduler.{name}", lambda steps, cls: programs.of_schedule(steps, cls, make)
+
+
+def cases():
+    """Yield (id, dotted name of the class, program)."""
+    for line in MODULES.strip().splitlines():
+        yield line, *module_case(line)
+    for entry in DATABASES["modules"][0]:
+        for i, sample in enumerate(checks_of_modules.inputs(entry, True)[:3]):
+            yield f"{entry.name} {i}", *database_case(entry, sample)
+    for name, (given, uses) in CONTAINERS.items():
+        yield name, *container_case(name, given, uses)
+    for name in "ASGD Adadelta Adagrad Adam AdamW Adamax LBFGS NAdam RAdam RMSprop Rprop SGD".split():
+        kind = programs.LBFGS if name == "LBFGS" else {}
+        yield name, f"optim.{name}", lambda steps, cls, kind=kind: programs.of_optimizer(steps, cls, kind)
+    for name, given in SCHEDULES.items():
+        yield name, *schedule_case(name, given)
+    for table, place, run in (
+        (DATASETS, "utils.data", programs.of_dataset),
+        (SAMPLERS, "utils.data", programs.of_sampler),
+        (DISTRIBUTIONS, "distributions", programs.of_distribution),
+        (TRANSFORMS, "distributions", programs.of_transform),
+    ):
+        for name, make in table.items():
+            yield name, f"{place}.{name}", lambda steps, cls, run=run, make=make: run(steps, cls, make)
+    for name, settings in LOADERS.items():
+        yield f"DataLoader, {name}", "utils.data.DataLoader", lambda steps, cls, s=settings: programs.of_loader(steps, cls, s)
+    yield "GradScaler", "amp.GradScaler", lambda steps, cls: programs.of_scaler(steps, cls, {})
+    yield "GradScaler, off", "amp.GradScaler", lambda steps, cls: programs.of_scaler(steps, cls, {"enabled": False})
+    yield "autocast", "amp.autocast", lambda steps, cls: programs.of_autocast(steps, cls, {})
+    yield "AveragedModel", "optim.swa_utils.AveragedModel", lambda steps, cls: programs.of_average(steps, cls, {})
+
+
+def notes(path, run):
+    """Return the notes of both libraries."""
+    wanted, seen = overrides.names(found(torch, path)), []
+    for lib in LIBRARIES:
+        steps = overrides.Steps(lib)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            run(steps, steps.subclass(found(lib, path), wanted))
+        seen.append(steps.found)
+    return seen
