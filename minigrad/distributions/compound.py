@@ -232,6 +232,16 @@ class MixtureSameFamily(Distribution):
         inside = self.component_distribution.log_prob(x.unsqueeze(self._dim))
         return logsumexp(inside + log_softmax(self.mixture_distribution.logits, -1), -1)
 
+    def _cdf(self, x: Tensor) -> Tensor:
+        inside = self.component_distribution.cdf(x.unsqueeze(self._dim))
+        return (inside * self.mixture_distribution.probs).sum(-1)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        new = self._get_checked_instance(MixtureSameFamily, _instance)
+        parts = self.component_distribution.expand((*batch_shape, self.mixture_distribution._num_events))
+        MixtureSameFamily.__init__(new, self.mixture_distribution.expand(batch_shape), parts, self._validate_args)
+        return new
+
     def sample(self, sample_shape: Any = ()) -> Tensor:
         with no_grad():
             drawn = self.component_distribution.sample(sample_shape)
