@@ -47,12 +47,12 @@ class Continuous(Parametric):
     """Base class for real numbers: the formulas are `_log_prob`, `_cdf`, `_icdf`, `_entropy`, `_draw` and `_kl`."""
 
     has_rsample = True
-    noise = ""  # the kind of NOISE for a draw
+    _noise = ""  # the kind of NOISE for a draw
     _draw: Any
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         """Return draws that are differentiable functions of the parameters."""
-        return self._draw(noise(self.noise, self._extended_shape(sample_shape), self._like))
+        return self._draw(noise(self._noise, self._extended_shape(sample_shape), self._like))
 
 
 class LocationScale(Continuous):
@@ -78,7 +78,7 @@ class Normal(LocationScale):
     (tensor(-1.6121), tensor(0.5000), tensor(2.1121))
     """
 
-    noise = "normal"
+    _noise = "normal"
     variance = formula(lambda d: d.stddev**2)
     stddev = formula(lambda d: d.scale)
     _log_prob = lambda d, x: -0.5 * d._z(x) ** 2 - d.scale.log() - HALF_LOG_2PI
@@ -99,7 +99,7 @@ class Laplace(LocationScale):
     tensor([-0.6931, -1.6931])
     """
 
-    noise = "laplace"
+    _noise = "laplace"
     variance = formula(lambda d: 2 * d.scale**2)
     stddev = formula(lambda d: ROOT2 * d.scale)
     _log_prob = lambda d, x: -d._z(x).abs() - (2 * d.scale).log()
@@ -129,7 +129,7 @@ class Gumbel(LocationScale):
     (tensor(0.5772), tensor(0.3679))
     """
 
-    noise = "exponential"
+    _noise = "exponential"
     mean = formula(lambda d: d.loc + EULER * d.scale)
     stddev = formula(lambda d: math.pi / math.sqrt(6) * d.scale)
     variance = formula(lambda d: d.stddev**2)
@@ -153,7 +153,7 @@ class Uniform(Continuous):
     (tensor(2.), tensor(-1.3863), tensor(1.))
     """
 
-    noise = "uniform"
+    _noise = "uniform"
     arg_constraints = {"low": real, "high": real}
     support = formula(lambda d: interval(d.low, d.high))
     mean = formula(lambda d: (d.low + d.high) / 2)
@@ -188,7 +188,7 @@ class Exponential(Continuous):
     (tensor(0.5000), tensor(0.8647))
     """
 
-    noise = "exponential"
+    _noise = "exponential"
     arg_constraints = {"rate": positive}
     support = nonnegative
     mean = stddev = formula(lambda d: 1 / d.rate)

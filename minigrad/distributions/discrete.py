@@ -37,6 +37,7 @@ class Binary(Parametric):
     """Base class: `probs` from 0 to 1, or `logits` = log(p / (1 - p)), for one number."""
 
     arg_constraints = {"probs": unit_interval, "logits": real}
+    param_shape = formula(lambda d: d._param.shape)
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         super().__init__(either(type(self).__name__, probs=probs, logits=logits), validate_args)
@@ -139,6 +140,7 @@ class Classes(Parametric):
     """One of n classes; the last dimension of `probs` has a weight for each class, that of `logits` its logarithm."""
 
     arg_constraints = {"probs": WEIGHTS, "logits": real_vector}
+    param_shape = formula(lambda d: d._param.shape)
     _num_events = formula(lambda d: d._param.shape[-1])
     _likeliest = formula(lambda d: d._param.argmax(-1))
     _one_hot = False

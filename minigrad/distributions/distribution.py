@@ -235,7 +235,6 @@ class Parametric(Distribution):
     _like = formula(lambda d: next(v for k in d._given if (v := getattr(d, k)).is_floating_point()))
 
     _param = formula(lambda d: getattr(d, d._given[0]))
-    param_shape = formula(lambda d: d._param.shape)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """Return the distribution with its parameters expanded to a batch shape, without copying memory.

@@ -143,7 +143,7 @@ class Dropping(Functional):
             )
 
     def forward(self, input: Tensor) -> Tensor:
-        return type(self).function(input, self.p, self.training, self.inplace)
+        return type(self)._function(input, self.p, self.training, self.inplace)
 
 
 class Dropout(Dropping, function=dropout.dropout):

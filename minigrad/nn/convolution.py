@@ -19,8 +19,8 @@ from .settings import as_ntuple, unusual
 class Convolution(Module):
     """Base class of the convolutions: settings, parameters and repr."""
 
-    ndim, transposed = 0, False
-    function: Any = None
+    _ndim, transposed = 0, False
+    _function: Any = None
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class Convolution(Module):
         dtype: Any = None,
     ):
         super().__init__()
-        who, n = type(self).__name__, self.ndim
+        who, n = type(self).__name__, self._ndim
         if groups < 1 or in_channels % groups or out_channels % groups:
             raise error(
                 ValueError,
@@ -89,13 +89,13 @@ class Convolution(Module):
             if padding == "same":
                 totals = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size)]
             else:
-                totals = [0] * self.ndim if padding == "valid" else [2 * p for p in padding]
+                totals = [0] * self._ndim if padding == "valid" else [2 * p for p in padding]
             sides = [n for t in reversed(totals) for n in (t // 2, t - t // 2)]
             input, padding = pad(input, sides, mode=self.padding_mode), 0
-        return type(self).function(input, weight, bias, self.stride, padding, self.dilation, self.groups)
+        return type(self)._function(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
     def extra_repr(self) -> str:
-        zeros, ones = as_ntuple(0, self.ndim), as_ntuple(1, self.ndim)
+        zeros, ones = as_ntuple(0, self._ndim), as_ntuple(1, self._ndim)
         usual = {"padding": zeros, "dilation": ones, "output_padding": zeros, "groups": 1}
         text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
         text += unusual(self, usual)
@@ -111,7 +111,7 @@ class Conv1d(Convolution):
     minigrad.Size([2, 5, 10])
     """
 
-    ndim, function = 1, staticmethod(conv.conv1d)
+    _ndim, _function = 1, staticmethod(conv.conv1d)
 
 
 class Conv2d(Convolution):
@@ -122,7 +122,7 @@ class Conv2d(Convolution):
     minigrad.Size([2, 5, 4, 4])
     """
 
-    ndim, function = 2, staticmethod(conv.conv2d)
+    _ndim, _function = 2, staticmethod(conv.conv2d)
 
 
 class Conv3d(Convolution):
@@ -133,7 +133,7 @@ class Conv3d(Convolution):
     minigrad.Size([2, 3, 3, 3])
     """
 
-    ndim, function = 3, staticmethod(conv.conv3d)
+    _ndim, _function = 3, staticmethod(conv.conv3d)
 
 
 class TransposedConvolution(Convolution):
@@ -159,13 +159,13 @@ class TransposedConvolution(Convolution):
         super().__init__(
             in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype
         )
-        self.output_padding = as_ntuple(output_padding, self.ndim)
+        self.output_padding = as_ntuple(output_padding, self._ndim)
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
         """Convolve the input.  `output_size`, the spatial sizes or a whole shape, chooses among those that stride allows."""
-        n = self.ndim
+        n = self._ndim
         extra = self._output_padding(input, output_size, self.stride, self.padding, self.kernel_size, n, self.dilation)
-        return type(self).function(
+        return type(self)._function(
             input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
         )
 
@@ -206,7 +206,7 @@ class ConvTranspose1d(TransposedConvolution):
     minigrad.Size([2, 5, 20])
     """
 
-    ndim, function = 1, staticmethod(conv_transpose.conv_transpose1d)
+    _ndim, _function = 1, staticmethod(conv_transpose.conv_transpose1d)
 
 
 class ConvTranspose2d(TransposedConvolution):
@@ -217,7 +217,7 @@ class ConvTranspose2d(TransposedConvolution):
     minigrad.Size([2, 5, 8, 8])
     """
 
-    ndim, function = 2, staticmethod(conv_transpose.conv_transpose2d)
+    _ndim, _function = 2, staticmethod(conv_transpose.conv_transpose2d)
 
 
 class ConvTranspose3d(TransposedConvolution):
@@ -228,4 +228,4 @@ class ConvTranspose3d(TransposedConvolution):
     minigrad.Size([2, 5, 8, 8, 8])
     """
 
-    ndim, function = 3, staticmethod(conv_transpose.conv_transpose3d)
+    _ndim, _function = 3, staticmethod(conv_transpose.conv_transpose3d)

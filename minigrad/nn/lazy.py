@@ -52,8 +52,8 @@ class LazyModuleMixin(Module):
         self._initialize_hook.remove()
         self._load_hook.remove()
         del self._initialize_hook, self._load_hook
-        for kind in [kind for kind, hooks in self._hooks.items() if not hooks]:
-            del self._hooks[kind]  # calls without hooks are faster
+        for kind in [kind for kind, hooks in self._hooks_by_kind.items() if not hooks]:
+            del self._hooks_by_kind[kind]  # calls without hooks are faster
         if self.cls_to_become is not None:
             self.__class__ = self.cls_to_become  # type: ignore[assignment]
 
@@ -64,9 +64,9 @@ class LazyModuleMixin(Module):
 
 
 class Lazy(LazyModuleMixin):
-    """A layer without its first argument: the number of inputs is the size of the input's dimension `dim`."""
+    """A layer without its first argument: the number of inputs is the size of the input's dimension `_dim`."""
 
-    dim, counts = 1, ""  # `counts` is the attribute that stores the number
+    _dim, _counts = 1, ""  # `_counts` is the attribute that stores the number
     _plain: type[Module]
     _given: dict  # the arguments, until the first call
 
@@ -77,9 +77,9 @@ class Lazy(LazyModuleMixin):
             return
         cls._plain = cls.cls_to_become = plain = plain or cls.__mro__[cls.__mro__.index(LazyModuleMixin) + 1]
         if issubclass(cls, ChannelNorm):
-            cls.ranks = plain.ranks
+            cls._ranks = plain._ranks
         given = inspect.signature(plain)
-        cls.counts, *others = given.parameters
+        cls._counts, *others = given.parameters
         cls.__signature__ = given.replace(parameters=[given.parameters[name] for name in others])  # type: ignore[attr-defined]
 
     def __init__(self, *args: Any, **kwargs: Any):
@@ -96,17 +96,17 @@ class Lazy(LazyModuleMixin):
     def initialize_parameters(self, input: Tensor, *_: Any, **__: Any) -> None:
         """Give the parameters the shapes of a plain layer made for the input, and draw their numbers."""
         if isinstance(self, Convolution):
-            check_rank(type(self).__name__, self.ndim, input)
+            check_rank(type(self).__name__, self._ndim, input)
         elif isinstance(self, ChannelNorm):
             self._check_input_dim(input)
-        n, drawn = input.shape[self.dim], self.has_uninitialized_params()  # a loaded state has given them shapes
+        n, drawn = input.shape[self._dim], self.has_uninitialized_params()  # a loaded state has given them shapes
         with use(OFF):  # parameters do not belong to a transform that happens to run
-            made = self._plain(**self._given | {self.counts: n, "device": "meta"})
+            made = self._plain(**self._given | {self._counts: n, "device": "meta"})
             for mine, theirs in ((self._parameters, made._parameters), (self._buffers, made._buffers)):
                 for name, t in mine.items():
                     if is_lazy(t):
                         t.materialize(theirs[name].shape)
-            setattr(self, self.counts, n)
+            setattr(self, self._counts, n)
             del self._given
             if drawn:
                 self.reset_parameters()
@@ -130,7 +130,7 @@ class LazyLinear(Lazy, Linear):
     Linear(in_features=3, out_features=2, bias=True)
     """
 
-    dim = -1
+    _dim = -1
 
 
 class LazyConv1d(Lazy, Conv1d):
@@ -141,7 +141,7 @@ class LazyConv1d(Lazy, Conv1d):
     minigrad.Size([1, 2, 3])
     """
 
-    dim = -2
+    _dim = -2
 
 
 class LazyConv2d(Lazy, Conv2d):
@@ -152,7 +152,7 @@ class LazyConv2d(Lazy, Conv2d):
     minigrad.Size([1, 2, 3, 3])
     """
 
-    dim = -3
+    _dim = -3
 
 
 class LazyBatchNorm1d(Lazy, BatchNorm, plain=BatchNorm1d):

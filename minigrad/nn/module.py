@@ -39,7 +39,7 @@ HELD = (
     ("_modules", "child module", (), "assign a Module or None"),
     ("_buffers", "buffer", Tensor, "assign a tensor or None"),
 )
-STATE = ("_parameters", "_buffers", "_modules", "_hooks", "_options")  # the dictionaries of every module
+STATE = ("_parameters", "_buffers", "_modules", "_hooks_by_kind", "_hook_options")  # the dictionaries of every module
 
 
 class Module(Stateful):
@@ -65,7 +65,7 @@ class Module(Stateful):
     def __init__(self):
         for name in STATE:
             object.__setattr__(self, name, {})
-        object.__setattr__(self, "_transient", set())  # buffers that are not part of the state_dict
+        object.__setattr__(self, "_non_persistent_buffers_set", set())  # buffers that are not part of the state_dict
         object.__setattr__(self, "training", True)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -77,7 +77,7 @@ class Module(Stateful):
         if events.module_begins is not unheard:
             events.module_begins(module)
         try:
-            if module._hooks or EVERY._hooks:
+            if module._hooks_by_kind or EVERY._hooks_by_kind:
                 return module._run_hooked(args, kwargs)
             return module.forward(*args, **kwargs)
         except TypeError as e:
@@ -118,18 +118,18 @@ class Module(Stateful):
                 if value is not None and not isinstance(value, kinds):
                     given = type(value).__name__
                     raise error(TypeError, type(self).__name__, f"cannot assign '{given}' as {what} '{name}'", fix)
-                self._assign(what, name, value)
+                self._reassign_member(what, name, value)
                 return
         if name == "requires_grad" and not inside(self):
             warn_requires_grad(self, value)
         object.__setattr__(self, name, value)
 
-    def _assign(self, what: str, name: str, value: Any) -> None:
+    def _reassign_member(self, what: str, name: str, value: Any) -> None:
         """Give a registered name another value, through the method that a subclass may override."""
         if what == "parameter":
             self.register_parameter(name, value)
         elif what == "buffer":  # the override of a user may not take `persistent`
-            self.register_buffer(name, value, *[False] * (name in self._transient))
+            self.register_buffer(name, value, *[False] * (name in self._non_persistent_buffers_set))
         else:
             self._modules[name] = value
 
@@ -150,7 +150,7 @@ class Module(Stateful):
         for store in (self._parameters, self._buffers, self._modules):
             if name in store:
                 del store[name]
-                self._transient.discard(name)
+                self._non_persistent_buffers_set.discard(name)
                 return
         object.__delattr__(self, name)
 
@@ -159,7 +159,7 @@ class Module(Stateful):
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Add a parameter under a name; None reserves the name."""
-        self._check_name(name, "parameter")
+        self._check_member_name(name, "parameter")
         if param is not None and not isinstance(param, Parameter):
             raise error(
                 TypeError,
@@ -171,7 +171,7 @@ class Module(Stateful):
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Add a tensor that belongs to the state but is not a parameter; the state_dict includes it if `persistent`."""
-        self._check_name(name, "buffer")
+        self._check_member_name(name, "buffer")
         if tensor is not None and not isinstance(tensor, Tensor):
             raise error(
                 TypeError,
@@ -180,11 +180,11 @@ class Module(Stateful):
                 "pass a tensor or None",
             )
         self._buffers[name] = tensor
-        (self._transient.discard if persistent else self._transient.add)(name)
+        (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Add a sub-module under a name."""
-        self._check_name(name, "module")
+        self._check_member_name(name, "module")
         if module is not None and not isinstance(module, Module):
             name = type(self).__name__
             fix = "pass an instance of a class that derives from nn.Module, such as nn.ReLU()"
@@ -196,7 +196,7 @@ class Module(Stateful):
         """Do the same as add_module."""
         self.add_module(name, module)
 
-    def _check_name(self, name: str, kind: str) -> None:
+    def _check_member_name(self, name: str, kind: str) -> None:
         store = self.__dict__.get({"parameter": "_parameters", "buffer": "_buffers", "module": "_modules"}[kind])
         if store is None:
             raise not_initialised(self, f"cannot assign {kind} before Module.__init__() call: '{name}'")
@@ -309,13 +309,13 @@ class Module(Stateful):
 
     def get_parameter(self, target: str) -> Parameter:
         """Return the parameter with a dotted name.  Raises AttributeError if it does not exist."""
-        return self._get("_parameters", "an nn.Parameter", target)
+        return self._find_member("_parameters", "an nn.Parameter", target)
 
     def get_buffer(self, target: str) -> Tensor:
         """Return the buffer with a dotted name.  Raises AttributeError if it does not exist."""
-        return self._get("_buffers", "a buffer", target)
+        return self._find_member("_buffers", "a buffer", target)
 
-    def _get(self, store: str, what: str, target: str) -> Any:
+    def _find_member(self, store: str, what: str, target: str) -> Any:
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
         found = getattr(module, name)

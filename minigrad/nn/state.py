@@ -17,7 +17,12 @@ from .module_hooks import Hooked
 from .parameter import Parameter, is_lazy
 
 EXTRA = "_extra_state"
-PYTORCHS = ("_non_persistent_buffers_set", "_is_full_backward_hook")  # further attributes of PyTorch's modules
+OF_PYTORCH = "_is_full_backward_hook"  # an attribute that PyTorch's modules alone have
+EARLIER = {  # an attribute in files of earlier versions -> its name
+    "_hooks": "_hooks_by_kind",
+    "_options": "_hook_options",
+    "_transient": "_non_persistent_buffers_set",
+}
 
 
 class IncompatibleKeys(NamedTuple):
@@ -40,20 +45,20 @@ class Stateful(Hooked):
     _parameters: dict[str, Any]
     _buffers: dict[str, Any]
     _modules: dict[str, Any]
-    _transient: set
+    _non_persistent_buffers_set: set
     _version = 1  # of the names in the state_dict, stored in its attribute _metadata
     _since: dict[str, int] = {}  # name -> the version that introduced it
 
     def __setstate__(self, state: dict) -> None:
         """Restore a module from a pickle.  Raises RuntimeError for a module of PyTorch with hooks."""
-        if PYTORCHS[0] in state:
-            state = dict(state)
-            for name in [k for k in state if k.endswith("_hooks") or "_hooks_" in k]:
+        if OF_PYTORCH in state:
+            state = {"_hooks_by_kind": {}, "_hook_options": {}} | {k: v for k, v in state.items() if k != OF_PYTORCH}
+            for name in [k for k in state if k.endswith("_hooks") or "_hooks_" in k and k != "_hooks_by_kind"]:
                 if state.pop(name):
                     what = f"the file has a module of PyTorch with {name}, which minigrad cannot load"
                     raise error(RuntimeError, type(self).__name__, what, "in PyTorch, save its state_dict instead")
-            state |= {"_hooks": {}, "_options": {}, "_transient": state[PYTORCHS[0]]}
-            state = {k: v for k, v in state.items() if k not in PYTORCHS}
+        elif "_transient" in state:
+            state = {EARLIER.get(name, name): value for name, value in state.items()}
         vars(self).update(state)
 
     def get_extra_state(self) -> Any:
@@ -75,13 +80,13 @@ class Stateful(Hooked):
         version = {"version": self._version}
         if hasattr(state, "_metadata"):
             state._metadata[prefix[:-1]] = version
-        for hook, _ in self._of("state_pre"):
+        for hook, _ in self._hooks_of("state_pre"):
             hook(self, prefix, keep_vars)
         self._save_to_state_dict(state, prefix, keep_vars)
         for name, child in self._modules.items():
             if child is not None:
                 child.state_dict(destination=state, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
-        for hook, options in self._of("state"):
+        for hook, options in self._hooks_of("state"):
             changed = hook(self, state, prefix, version)
             state = changed if "returns" in options and changed is not None else state
         if destination is None:
@@ -151,7 +156,7 @@ class Stateful(Hooked):
                 part = Loaded((k, v) for k, v in state.items() if k.startswith(inside))
                 part._metadata = state._metadata
                 after += child._load_tree(part, inside, assign, writes, result, faults)
-        return after + [(self, hook) for hook, _ in self._of("load")]
+        return after + [(self, hook) for hook, _ in self._hooks_of("load")]
 
     def _load_from_state_dict(
         self,
@@ -168,7 +173,7 @@ class Stateful(Hooked):
         Classes with other state, or with other names in an older version, override it.
         """
         given_to_hooks = state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
-        for hook, options in self._of("load_pre"):
+        for hook, options in self._hooks_of("load_pre"):
             hook(*[self] * ("with_module" in options), *given_to_hooks)
         if not strict:
             missing_keys, unexpected_keys = [], []
@@ -220,7 +225,7 @@ class Loaded(OrderedDict):
 def own_state(module: Any) -> Iterator[tuple[str, Tensor]]:
     """Yield the names and tensors of a module's state, without its children's."""
     for name, t in {**module._parameters, **module._buffers}.items():
-        if t is not None and name not in module._transient:
+        if t is not None and name not in module._non_persistent_buffers_set:
             yield name, t
 
 

@@ -52,17 +52,17 @@ class ResidualLayer(Module):
         self.norm_first = norm_first
         self.activation = getattr(activations, activation) if isinstance(activation, str) else activation
         self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **place)
-        if self.crossing:
+        if self._crossing:
             self.multihead_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **place)
         self.linear1, self.dropout = Linear(d_model, dim_feedforward, bias, **place), Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias, **place)
-        numbers = (1, 2, 3) if self.crossing else (1, 2)
+        numbers = (1, 2, 3) if self._crossing else (1, 2)
         for i in numbers:
             setattr(self, f"norm{i}", LayerNorm(d_model, layer_norm_eps, bias=bias, **place))
         for i in numbers:
             setattr(self, f"dropout{i}", Dropout(dropout))
 
-    crossing = False  # True if the layer attends to a second sequence
+    _crossing = False  # True if the layer attends to a second sequence
 
     def _added(self, x: Tensor, i: int, part: Callable, *args: Any) -> Tensor:
         """Return x plus part(x, *args), with norm number i before or after."""
@@ -78,7 +78,7 @@ class ResidualLayer(Module):
 
     def _ff_block(self, x: Tensor) -> Tensor:
         """Apply the feed-forward network to each position."""
-        drop = self.dropout3 if self.crossing else self.dropout2
+        drop = self.dropout3 if self._crossing else self.dropout2
         return drop(self.linear2(self.dropout(self.activation(self.linear1(x)))))
 
 
@@ -111,7 +111,7 @@ class TransformerDecoderLayer(ResidualLayer):
     minigrad.Size([4, 3, 8])
     """
 
-    crossing = True
+    _crossing = True
 
     def forward(
         self,
