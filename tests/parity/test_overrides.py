@@ -249,3 +249,94 @@ def notes(path, run):
             run(steps, steps.subclass(found(lib, path), wanted))
         seen.append(steps.found)
     return seen
+
+
+# a row: (classes, step, the overrides that one library alone calls: "-" is PyTorch, "+" is minigrad), the reason
+DIFFERENT = {
+    ("nn.(RNN|LSTM|GRU)", ".*", "-(_weights_have_changed|_update_flat_weights)"): """PyTorch keeps a second list of the
+    weights and asks whether it is stale; here there is one""",
+    ("nn.(RNN|LSTM|GRU)", ".*copy", "-(_init_flat_weights|flatten_parameters)"): "as above: a copy has no second list",
+    ("nn.LSTM", "call.*", r"\+(check_.*|get_expected_.*)"): """PyTorch does not check the states of a packed batch, but
+    crashes; here they are checked""",
+    ("nn.Lazy.*", "call", "-_get_(in_channels|num_spatial_dims)"): """every lazy class reads the size of one dimension: there
+    is no method of convolutions alone""",
+    ("nn.LazyBatchNorm.d", "construct", r"\+reset_running_stats"): """PyTorch makes lazy norms without buffers and adds them;
+    here they are made with them""",
+    ("nn.Sequential", ".*", "-_get_item_by_idx"): "a helper of __getitem__ that has an iterator as its argument",
+    ("nn.Unflatten", "construct", "-_require_.*"): "a helper for messages; these are minigrad's",
+    ("nn.*", "set_submodule", r"\+get_submodule"): "the parent is found by get_submodule, as in get_parameter",
+    ("nn.TransformerEncoderLayer", "call in eval", "-(named_)?modules"): """PyTorch looks for hooks before it runs a fused
+    kernel; here no kernel takes the place of the methods""",
+    ("utils.data.DataLoader", ".*", "-check_worker_number_rationality"): "no warning about more workers than processors",
+    ("utils.data.IterableDataset", "sum", r"\+raises AssertionError"): "there is no ChainDataset",
+    ("distributions.*", ".*", "[-+](batch_shape|event_shape|_extended_shape|_param|_validate_sample|support)"): """who reads a
+    shape, and checks a value: no subclass can see it in a result""",
+    ("distributions.(Normal|Gumbel|ContinuousBernoulli)", "samples?", r"\+rsample"): """sample draws by rsample, in PyTorch of
+    most distributions: to override rsample changes both""",
+    ("distributions.(OneHot.*|Multinomial)", ".*", "-(probs|logits)"): """PyTorch passes these on from a Categorical inside;
+    here they are attributes""",
+    ("distributions.Beta", ".*", "-concentration[01]"): "PyTorch passes these on from a Dirichlet inside",
+    ("distributions.MixtureSameFamily", ".*", "-(_pad.*|(mixture|component)_distribution)"): "here they are attributes",
+    ("distributions.Gumbel", ".*", "-(_monotonize_cdf|has_rsample)"): """in PyTorch it is a TransformedDistribution; here it has
+    its own formulas""",
+    ("distributions.ContinuousBernoulli", ".*", "-_(cont_bern_log_norm|cut_probs|outside_unstable_region)"): """parts of
+    formulas, which are written otherwise here""",
+    ("distributions.Uniform", ".*", "-arg_constraints"): "a property in PyTorch, which checks the bounds by it",
+    ("distributions.AffineTransform", ".*", "-(domain|codomain|event_dim)"): """PyTorch's has an argument event_dim; here it maps
+    single numbers, and these are constants""",
+    ("distributions.*Transform", "expand.*", r"\+forward_shape"): "expand makes the distribution anew",
+}
+
+
+def reason(path, step, name):
+    """Return the row of DIFFERENT for a difference, or None."""
+    for row in DIFFERENT:
+        if all(re.fullmatch(pattern, text) for pattern, text in zip(row, (path, step, name))):
+            return row
+    return None
+
+
+CASES = list(cases())
+used = set()
+
+
+@pytest.mark.parametrize(("path", "run"), [pytest.param(path, run, id=name) for name, path, run in CASES])
+def test_both_libraries_call_the_same_overrides(path, run):
+    theirs, ours = notes(path, run)
+    apart = list(overrides.differences(theirs, ours))
+    assert not [one for one in apart if reason(path, *one) is None]
+
+
+def test_every_public_class_is_tried():
+    missing = {
+        f"{place}.{name}"
+        for place in ("nn", "optim", "optim.lr_scheduler", "utils.data", "distributions", "amp")
+        for name, theirs in vars(found(torch, place)).items()
+        if isinstance(theirs, type) and isinstance(found(minigrad, f"{place}.{name}"), type) and name[0] != "_"
+    } - {path for _, path, _ in CASES}
+    assert missing == NO_PROGRAM
+
+
+# tensors; bases whose subclasses are tried; a dataset of which nothing is public but its functions
+NO_PROGRAM = {
+    "nn.Parameter",
+    "nn.UninitializedBuffer",
+    "nn.UninitializedParameter",
+    "nn.RNNBase",
+    "optim.Optimizer",
+    "optim.lr_scheduler.LRScheduler",
+    "utils.data.Sampler",
+    "distributions.Distribution",
+    "distributions.Transform",
+}
+
+
+@pytest.mark.parametrize("name", ["Linear(2, 2)", "BatchNorm1d(2)", "LSTM(2, 2)", "Sequential(ReLU())"])
+def test_extra_state_is_saved_and_loaded_with_a_part(name):
+    cls, given = re.fullmatch(r"(\w+)\((.*)\)", name).groups()
+    seen = []
+    for lib in LIBRARIES:
+        steps = overrides.Steps(lib)
+        overrides.with_extra_state(steps, getattr(lib.nn, cls), evaluated(given, lib)[0])
+        seen.append(steps.found)
+    assert seen[0] == seen[1]
