@@ -305,7 +305,6 @@ TABLE: dict[str, dict[str, Any]] = {
         **{"_BatchNorm": normalization.BatchNorm, "_InstanceNorm": normalization.InstanceNorm},
         **{"_NormBase": normalization.ChannelNorm, "NonDynamicallyQuantizableLinear": nn.Linear},
         **{f"register_module_{name}": getattr(EVERY, f"register_{name}") for name in MODULE_HOOKS},
-        "required": object(),  # old optimizers use it as the default of required arguments
     },
     "version": {"cuda": None, "hip": None, "xpu": None, "git_version": None, "debug": False},
 }

@@ -270,11 +270,6 @@ TABLE = tuple(
             "nn.utils.skip_init",
         ),
         (
-            "conversion of parameters to one vector",
-            "write torch.cat([p.flatten() for p in parameters]), and p.data = part.view_as(p) for vector.split(sizes)",
-            "nn.utils.parameters_to_vector nn.utils.vector_to_parameters nn.utils.convert_parameters",
-        ),
-        (
             "pools of powers",
             "write (avg_pool2d(x**p, k) * k * k) ** (1 / p)",
             """nn.LPPool1d nn.LPPool2d nn.LPPool3d nn.functional.lp_pool1d nn.functional.lp_pool2d

@@ -32,7 +32,7 @@ def listed(who: str, params: Any) -> tuple[list, Any]:
 
     Raises TypeError for a value that is not iterable, and ValueError for an exhausted iterator.
     """
-    if isinstance(params, Tensor) or is_module(params) or not isinstance(params, Iterable):
+    if isinstance(params, Tensor) or not any(hasattr(type(params), name) for name in ("__iter__", "__getitem__")):
         what = "a tensor" if isinstance(params, Tensor) else type(params).__name__
         if callable(params) and hasattr(params, "__name__"):
             what = f"the method {params.__name__}, which is not called"
@@ -191,10 +191,10 @@ def warn_frozen(who: str, params: list) -> None:
 class Earlier:
     """Notes on earlier steps: gradients by id, parameters that had one, and the models that the parameters belong to."""
 
-    __slots__ = ("cleared", "had", "made", "models", "place", "stepped", "used", "watched")
+    __slots__ = ("cleared", "had", "inside", "made", "models", "place", "stepped", "used", "watched")
 
     def __init__(self):
-        self.cleared = self.stepped = False
+        self.cleared = self.stepped = self.inside = False  # inside: a step is running
         self.had: set[int] = set()
         self.used: set[int] = set()
         self.models: list = []

@@ -22,6 +22,11 @@ def lend(module, given):
             optimizer.step()
             schedule.step()
 
+    def hooked_with_a_number():
+        optimizer = sgd()
+        optimizer.register_step_pre_hook(lambda *given: 3)
+        optimizer.step()
+
     def two_schedules_without_a_milestone():
         optimizer = sgd()
         schedules.SequentialLR(optimizer, [schedules.LinearLR(optimizer), schedules.LinearLR(optimizer)], [])
@@ -34,7 +39,7 @@ def lend(module, given):
         module.optim.LBFGS([p], line_search_fn="wolfe").step(closure)
 
     more = {"swa_utils": module.optim.swa_utils}
-    programs = sgd, one_cycle_that_goes_on, two_schedules_without_a_milestone, searched_otherwise
+    programs = sgd, hooked_with_a_number, one_cycle_that_goes_on, two_schedules_without_a_milestone, searched_otherwise
     return {"p": p, "q": q, **more, **{f.__name__: f for f in programs}}
 
 
@@ -55,6 +60,12 @@ CASES = [
     ('optim.SGD([p], 0.1, nesterov=True)', 'SGD', 'Nesterov momentum requires a momentum and', 'write SGD(params, lr,'),
     ('optim.Adam([p], 0.1, betas=(1.5, 0.9))', 'Adam', 'invalid betas: (1.5, 0.9)', 'pass two numbers in [0, 1)'),
     ('optim.Adam([p], 0.1, betas=(0.9, 1.0))', 'Adam', 'invalid betas: (0.9, 1.0)', 'pass two numbers in [0, 1)'),
+    ('optim.Adam([p], betas=0.9)', 'Adam', 'betas has to be two numbers, but got 0.9', 'pass two numbers in [0, 1)'),
+    ('optim.Adam([p], betas=(0.9,))', 'Adam', 'betas has to be two numbers, but got (0.9,)', 'pass two numbers in [0, 1)'),
+    ('optim.Rprop([p], step_sizes=1)', 'Rprop', 'step_sizes has to be two numbers, but got 1', 'pass the least and the'),
+    ('optim.Adam([p], lr=[0.1])', 'Adam', 'lr has to be a number, but got [0.1]', 'write lr=0.01'),
+    ("optim.Optimizer([p], {'lr': optim.optimizer.required})", 'Optimizer', 'required optimization parameter lr', 'write lr='),
+    ('hooked_with_a_number()', 'SGD', 'a step pre-hook returned int, but it must return None or', 'return None'),
     ('optim.Adadelta([p], rho=1.5)', 'Adadelta', 'invalid rho: 1.5', 'pass a number in [0, 1]'),
     ('optim.Rprop([p], etas=(1.5, 2))', 'Rprop', 'invalid etas: (1.5, 2)', 'pass a factor below 1 and one above'),
     ('optim.Adamax([p], T(2))', 'Adamax', 'lr as a tensor must have 1 element, but got shape (2,)', 'make a parameter group'),
