@@ -243,7 +243,7 @@ class Parametric(Distribution):
         >>> minigrad.distributions.Normal(0., 1.).expand((2, 3)).batch_shape
         minigrad.Size([2, 3])
         """
-        owner = next(cls for cls in type(self).__mro__ if cls.__module__.startswith(__package__))
+        owner = next(cls for cls in type(self).__mro__ if cls.__module__.startswith(f"{__package__}."))
         new, before = self._get_checked_instance(owner, _instance), len(self._batch_shape)
         for k in (*self._constants, "_given", "_event_shape", "_validate_args"):
             if k in vars(self):

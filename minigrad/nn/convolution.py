@@ -163,8 +163,8 @@ class TransposedConvolution(Convolution):
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
         """Convolve the input.  `output_size`, the spatial sizes or a whole shape, chooses among those that stride allows."""
-        n = self._ndim
-        extra = self._output_padding(input, output_size, self.stride, self.padding, self.kernel_size, n, self.dilation)
+        n, padding = self._ndim, as_ntuple(self.padding, self._ndim)
+        extra = self._output_padding(input, output_size, self.stride, padding, self.kernel_size, n, self.dilation)
         return type(self)._function(
             input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
         )

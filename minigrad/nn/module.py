@@ -9,9 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ..arrays import dtypes
-from ..arrays.devices import device
-from ..autograd.grad_mode import no_grad
 from ..compile.api import compile
 from ..core.tensor import Tensor
 from ..diagnose import optimizers
@@ -27,10 +24,10 @@ from ..diagnose.modules import (
 )
 from ..errors import error
 from ..events import events, unheard
-from ..ops.create import empty_like
 from ..signatures import CallsForward, P, R_co
+from .conversion import Converted
 from .module_hooks import EVERY
-from .parameter import Parameter, is_lazy
+from .parameter import Parameter
 from .state import Stateful
 
 # A registered name keeps its kind: (its dictionary, the kind, other types that may be assigned, the fix).
@@ -42,7 +39,7 @@ HELD = (
 STATE = ("_parameters", "_buffers", "_modules", "_hooks_by_kind", "_hook_options")  # the dictionaries of every module
 
 
-class Module(Stateful):
+class Module(Stateful, Converted):
     """Base class of models and their parts.  Call `super().__init__()`, assign parts to attributes, and define forward.
 
     >>> import minigrad
@@ -93,7 +90,7 @@ class Module(Stateful):
         """Let calls run `_call_impl` in a class that overrides it, as PyTorch's do; calls of other classes are direct."""
         super().__init_subclass__(**options)
         if "_call_impl" in vars(cls) and cls.__call__ is Module.__call__:
-            cls.__call__ = lambda self, *args, **kwargs: self._call_impl(*args, **kwargs)
+            cls.__call__ = lambda self, *args, **kwargs: self._call_impl(*args, **kwargs)  # type: ignore[attr-defined]
 
     # ------------------------------------------------------------------ attributes
     def __setattr__(self, name: str, value: Any) -> None:
@@ -375,97 +372,6 @@ class Module(Stateful):
             p.requires_grad_(requires_grad)
         return self
 
-    def share_memory(self) -> Module:
-        """Return the module itself: other processes receive copies of the parameters."""
-        return self._apply(lambda t: t.share_memory_())
-
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Module:
-        """Replace the numbers of all parameters, gradients and buffers, here and below, by fn of them.
-
-        All conversions use it.  Classes that hold other tensors override it, and convert them too.
-        """
-        for child in self.children() if recurse else ():
-            child._apply(fn)
-        with no_grad():
-            for p in self._parameters.values():
-                if p is not None:
-                    p.data = fn(p.data)
-                    p._grad = p._grad if p._grad is None else fn(p._grad)
-            for name, b in self._buffers.items():
-                if is_lazy(b):
-                    b.data = fn(b.data)
-                elif b is not None:
-                    self._buffers[name] = fn(b)
-        return self
-
-    def to(
-        self,
-        *args: Any,
-        dtype: Any = None,
-        device: Any = None,
-        non_blocking: bool = False,
-        memory_format: Any = None,
-    ) -> Module:
-        """Convert floating-point parameters and buffers in place: to(dtype), to(device), to(device, dtype), to(like).
-
-        `memory_format` is accepted as in PyTorch and ignored: the layout of a result follows its inputs.
-        """
-        place = device
-        for a in args:
-            if isinstance(a, Tensor):
-                dtype, place = a.dtype, a.device
-            elif isinstance(a, bool):
-                non_blocking = a
-            elif isinstance(a, (str, int, type(DEVICE))):
-                place = a
-            elif a is not None:
-                dtype = a
-        if dtype is not None and dtypes.numpy_dtype(dtype) not in dtypes.FLOATS:
-            raise error(
-                TypeError,
-                "to",
-                f"Module.to only accepts floating point dtypes, but got desired dtype={dtype}",
-                "write module.to(minigrad.float64), or convert the inputs instead",
-            )
-        return self._apply(
-            lambda t: t.to(device=place, dtype=dtype if t.is_floating_point() else None, non_blocking=non_blocking)
-        )
-
-    def type(self, dst_type: Any) -> Module:
-        """Convert all parameters and buffers to a dtype."""
-        return self._apply(lambda t: t.type(dst_type))
-
-    def half(self) -> Module:
-        """Convert to float16."""
-        return self._apply(lambda t: t.half() if t.is_floating_point() else t)
-
-    def bfloat16(self) -> Module:
-        """Convert to bfloat16."""
-        return self._apply(lambda t: t.bfloat16() if t.is_floating_point() else t)
-
-    def float(self) -> Module:
-        """Convert to float32."""
-        return self._apply(lambda t: t.float() if t.is_floating_point() else t)
-
-    def double(self) -> Module:
-        """Convert to float64."""
-        return self._apply(lambda t: t.double() if t.is_floating_point() else t)
-
-    def cpu(self) -> Module:
-        """Move to the CPU's memory."""
-        return self._apply(lambda t: t.cpu())
-
-    def cuda(self, device: Any = None) -> Module:
-        """Move to a GPU's memory."""
-        return self._apply(lambda t: t.cuda(device))
-
-    def to_empty(self, *, device: Any, recurse: bool = True) -> Module:
-        """Move to a device without copying: give all parameters and buffers fresh, uninitialized memory there.
-
-        This gives memory to a module made on the device `meta`; set its numbers afterwards.
-        """
-        return self._apply(lambda t: empty_like(t, device=device), recurse=recurse)
-
     # ------------------------------------------------------------------ text
     def extra_repr(self) -> str:
         """Return the text between the parentheses of the repr."""
@@ -481,9 +387,6 @@ class Module(Stateful):
             return f"{self._get_name()}({extra})"
         head = extra.split("\n") if extra else []
         return f"{self._get_name()}(\n  " + "\n  ".join(head + lines) + "\n)"
-
-
-DEVICE = device("cpu")
 
 
 def clear_grad(p: Tensor, set_to_none: bool) -> None:

@@ -261,9 +261,7 @@ class RNN(RNNBase):
         if nonlinearity not in ("tanh", "relu"):
             raise error(ValueError, "RNN", f"unknown nonlinearity {nonlinearity!r}", "use 'tanh' or 'relu'")
         mode, place = f"RNN_{nonlinearity.upper()}", {"device": device, "dtype": dtype}
-        super().__init__(
-            mode, input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, **place
-        )
+        super().__init__(mode, input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, **place)
         self.nonlinearity = nonlinearity
 
 
@@ -316,6 +314,7 @@ class LSTM(Gated):
     def get_expected_cell_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
         """Return the shape of the state c."""
         return self._state_shape(input, batch_sizes, self.hidden_size)
+
 
 class GRU(Gated):
     """A state that moves towards a new one; a gate decides how far.

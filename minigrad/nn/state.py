@@ -175,42 +175,34 @@ class Stateful(Hooked):
         given_to_hooks = state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
         for hook, options in self._hooks_of("load_pre"):
             hook(*[self] * ("with_module" in options), *given_to_hooks)
-        if not strict:
-            missing_keys, unexpected_keys = [], []
-        own, writes = dict(own_state(self)), []
+        own: dict[str, Any] = dict(own_state(self)) | ({EXTRA: None} if overrides(self, "set_extra_state") else {})
+        writes, missing = [], []
         for name, mine in own.items():
             if (key := prefix + name) not in state_dict:
                 if (local_metadata.get("version") or 1) >= self._since.get(name, 1):
-                    missing_keys.append(key)
-                continue
-            given = as_tensor(state_dict[key])
-            if is_lazy(mine) and is_lazy(given):
-                continue
-            if given.shape == (1,) and mine.shape == ():  # of versions that had no tensors without dimensions
-                given = given[0]
-            if given.shape != mine.shape:
-                error_msgs.append(
-                    f"size mismatch for {key}: copying a param with shape {tuple(given.shape)} from checkpoint, the shape in "
-                    f"current model is {tuple(mine.shape)}."
-                )
-                continue
-            writes.append(partial(place, self, name, mine, given, local_metadata.get("assign_to_params_buffers")))
-        extra = prefix + EXTRA
-        if overrides(self, "set_extra_state"):
-            if extra in state_dict:
-                writes.append(partial(self.set_extra_state, state_dict[extra]))
-            else:
-                missing_keys.append(extra)
-        for key in state_dict:
-            head, _, tail = key.removeprefix(prefix).partition(".")
-            known = head in self._modules if tail else head in own or overrides(self, "set_extra_state") and key == extra
-            if key.startswith(prefix) and not known:
-                unexpected_keys.append(key)
+                    missing.append(key)
+            elif mine is None:
+                writes.append(partial(self.set_extra_state, state_dict[key]))
+            elif (fault := misfit(key, mine, given := as_tensor(state_dict[key]))) is not None:
+                error_msgs.append(fault)
+            elif not (is_lazy(mine) and is_lazy(given)):
+                assign = bool(local_metadata.get("assign_to_params_buffers"))
+                writes.append(partial(place, self, name, mine, given, assign))
+        if strict:
+            missing_keys += missing
+            unexpected_keys += [
+                key for key in state_dict if key.startswith(prefix) and not self._knows(key, prefix, own)
+            ]
         if WRITES in local_metadata:
             local_metadata[WRITES] += writes
         else:
             for write in writes:
                 write()
+
+    def _knows(self, key: str, prefix: str, own: Mapping) -> bool:
+        """Return True if a key belongs to one of the module's `own` names or to a child."""
+        head, _, inside = key.removeprefix(prefix).partition(".")
+        return head in (self._modules if inside else own)
 
 
 WRITES = "writes of minigrad"  # the writes of a load that has not been checked to the end, among a module's metadata
@@ -243,11 +235,21 @@ def state_names(module: Any) -> list[str]:
     ]
 
 
+def misfit(key: str, own: Tensor, given: Tensor) -> str | None:
+    """Return what is wrong if a tensor cannot be loaded because of its shape."""
+    if is_lazy(own) and is_lazy(given) or given.shape == own.shape or (given.shape, own.shape) == ((1,), ()):
+        return None
+    return (
+        f"size mismatch for {key}: copying a param with shape {tuple(given.shape)} from checkpoint, the shape in current "
+        f"model is {tuple(own.shape)}."
+    )
+
+
 @no_grad()
 def place(module: Any, name: str, own: Tensor, given: Tensor, assign: bool) -> None:
     """Copy a tensor into the module's own, or replace that one if `assign`."""
     if not assign:
-        own.copy_(given)
+        own.copy_(given.reshape(own.shape))  # a tensor without dimensions was saved with one by old versions
     elif isinstance(own, Parameter):
         given = given if isinstance(given, Parameter) else Parameter(given)
         setattr(module, name, given.requires_grad_(own.requires_grad))

@@ -215,9 +215,7 @@ class TransformerDecoder(LayerStack):
         """Pass `tgt` through all layers; each layer attends to `memory`."""
         masks: dict = {"tgt_mask": tgt_mask, "memory_mask": memory_mask}
         masks |= {"tgt_key_padding_mask": tgt_key_padding_mask, "memory_key_padding_mask": memory_key_padding_mask}
-        return self._through(
-            tgt, memory, tgt_is_causal=bool(tgt_is_causal), memory_is_causal=memory_is_causal, **masks
-        )
+        return self._through(tgt, memory, tgt_is_causal=bool(tgt_is_causal), memory_is_causal=memory_is_causal, **masks)
 
 
 class Transformer(Module):
@@ -289,9 +287,7 @@ class Transformer(Module):
                 f"d_model={self.d_model}",
                 f"embed both with nn.Embedding(words, {self.d_model}), or build Transformer(d_model={src.shape[-1]})",
             )
-        memory = self.encoder(
-            src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal
-        )
+        memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal)
         masks: dict = {"tgt_mask": tgt_mask, "memory_mask": memory_mask}
         masks |= {"tgt_key_padding_mask": tgt_key_padding_mask, "memory_key_padding_mask": memory_key_padding_mask}
         return self.decoder(tgt, memory, tgt_is_causal=tgt_is_causal, memory_is_causal=memory_is_causal, **masks)

@@ -26,8 +26,8 @@ from ..diagnose.untracked import switched_off
 from ..errors import error, warn
 from ..nn.module import clear_grad
 from ..places import defined_at, held, home, noted, user_place
-from ..tensors.hooks import Handle
 from . import one_pass
+from .hooked import Hooked
 
 __all__ = ["Optimizer"]
 
@@ -42,7 +42,7 @@ def surrounded(step: Callable) -> Callable:
         if self._earlier.inside:
             return step(self, *args, **kwargs)
         args = (self, *args)
-        for hook in list(self._hooks["before"].values()):
+        for hook in list(self._hooks.get("before", {}).values()):
             args, kwargs = changed_by(hook, self, args, kwargs)
         self._earlier.inside = True
         try:
@@ -54,7 +54,7 @@ def surrounded(step: Callable) -> Callable:
         finally:
             self._earlier.inside = False
         self._earlier.cleared, self._earlier.stepped = False, True
-        for hook in list(self._hooks["after"].values()):
+        for hook in list(self._hooks.get("after", {}).values()):
             hook(self, args, kwargs)
         return result
 
@@ -72,7 +72,7 @@ def changed_by(hook: Callable, optimizer: Optimizer, args: tuple, kwargs: dict) 
     return new
 
 
-class Optimizer:
+class Optimizer(Hooked):
     """Base class.  `params` are tensors, (name, tensor) pairs, or dictionaries `{"params": ..., **settings}`.
 
     `params` may be any iterable, such as a generator or nn.ParameterList; those of a group may not be a set.
@@ -104,13 +104,12 @@ class Optimizer:
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Make an optimizer with what every step needs, which a class that wraps others may leave out of its __init__."""
         made = super().__new__(cls)
-        vars(made).update(_hooks={"before": {}, "after": {}}, _earlier=optimizers.Earlier())
+        vars(made).update(_hooks={}, _earlier=optimizers.Earlier())
         return made
 
     def __init__(self, params: Iterable, defaults: dict):
         check(type(self).__name__, {name: defaults[name] for name in self.amounts if name in defaults})
         self.defaults = defaults
-        self._hooks: dict[str, dict[int, Callable]]
         self._earlier: optimizers.Earlier
         self.state: dict[Tensor, dict] = defaultdict(dict)
         self.param_groups: list[dict] = []
@@ -300,24 +299,17 @@ class Optimizer:
                 models = [model for w in self._earlier.watched if (model := w.model()) is not None]
                 optimizers.warn_cut_off(who, [p for p in without if id(p) not in self._earlier.had], models)
 
-    def register_step_pre_hook(self, hook: Callable) -> Handle:
-        """Call hook(optimizer, args, kwargs) before each step; `args` are those of `step`, the optimizer itself first."""
-        return Handle(self._hooks["before"], hook)
-
-    def register_step_post_hook(self, hook: Callable) -> Handle:
-        """Call hook(optimizer, args, kwargs) after each step, with the same arguments as the pre-hooks."""
-        return Handle(self._hooks["after"], hook)
-
     def update(self, p: Tensor, grad: Tensor, state: dict, group: dict) -> None:
         """Change one parameter in place."""
         raise NotImplementedError
 
     def state_dict(self) -> dict:
         """Return the state by parameter number, and the groups with parameter numbers; tensors share memory."""
+        self._passed("state_pre")
         number = {id(p): i for i, p in enumerate(self._all())}
         groups = [{**g, "params": [number[id(p)] for p in g["params"]]} for g in self.param_groups]
         state = {number[id(p)] if isinstance(p, Tensor) else p: s for p, s in self.state.items() if s}
-        return {"state": state, "param_groups": groups}
+        return self._passed("state", {"state": state, "param_groups": groups})
 
     def load_state_dict(self, state_dict: dict) -> None:
         """Load a state_dict() of an optimizer whose groups have the same sizes.  Raises ValueError otherwise.
@@ -326,7 +318,7 @@ class Optimizer:
         """
         if not isinstance(state_dict, dict) or "param_groups" not in state_dict:
             raise no_optimizer_state(type(self).__name__, state_dict)
-        saved = deepcopy(state_dict)
+        saved = deepcopy(self._passed("load_pre", dict(state_dict)))
         sizes = [len(g["params"]) for g in self.param_groups], [len(g["params"]) for g in saved["param_groups"]]
         if sizes[0] != sizes[1]:
             raise error(
@@ -342,6 +334,7 @@ class Optimizer:
             groups.append({k: mine[k] for k in kept if k in mine} | {k: v for k, v in theirs.items() if k != "params"})
         state = {by_number.get(i, i): cast_state(by_number.get(i), s) for i, s in saved["state"].items()}
         self.__setstate__({"state": defaultdict(dict, state), "param_groups": groups})
+        self._passed("load")
 
     def __repr__(self) -> str:
         lines = []

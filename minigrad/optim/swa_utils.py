@@ -101,7 +101,7 @@ class AveragedModel(Module):
         if self.use_buffers:
             averaged, current = list(chain(mine.parameters(), mine.buffers())), [*its.parameters(), *its.buffers()]
         else:
-            averaged, current = list(mine.parameters()), list(its.parameters())
+            averaged, current = list(self.parameters()), list(its.parameters())
             for a, c in zip(mine.buffers(), its.buffers()):
                 a.copy_(c)
         averaged, current = [a.detach() for a in averaged], [c.detach().to(a.device) for a, c in zip(averaged, current)]
@@ -114,7 +114,7 @@ class AveragedModel(Module):
             mean = self.avg_fn or (lambda averaged, current, n: averaged + (current - averaged) / (n + 1))
             for a, c in zip(averaged, current):
                 a.copy_(mean(a, c, n))
-        n.add_(1)
+        self.n_averaged += 1
 
 
 @no_grad()

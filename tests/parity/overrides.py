@@ -76,10 +76,15 @@ class Steps:
 
 
 def differences(theirs, ours):
-    """Yield (step, "-name") for an override that PyTorch alone calls in a step, (step, "+name") for the contrary."""
+    """Yield (step, "-name") for an override that PyTorch alone calls in a step, "+name" for the contrary.
+
+    "#name" is called by both, but not equally often.
+    """
     for step in theirs.keys() | ours.keys():
-        a, b = set(theirs.get(step, ())), set(ours.get(step, ()))
-        yield from [(step, f"-{n}") for n in a - b] + [(step, f"+{n}") for n in b - a]
+        a, b = theirs.get(step, Counter()), ours.get(step, Counter())
+        for name in a.keys() | b.keys():
+            if a[name] != b[name]:
+                yield step, ("#" if a[name] and b[name] else "-" if a[name] else "+") + name
 
 
 # ---------------------------------------------------------------------- modules
@@ -192,11 +197,3 @@ def flat(value):
     if isinstance(value, dict):
         value = list(value.values())
     return [t for v in value for t in flat(v)] if isinstance(value, (tuple, list)) else [value]
-
-
-def of_container(steps, cls, make, uses):
-    """Make a container, and use it as a list or a dictionary."""
-    c = steps("construct", lambda: cls(*make(steps.lib)))
-    for use in uses.strip().splitlines():
-        scope = {"c": c, "nn": steps.lib.nn, "ones": steps.lib.ones, "steps": steps}
-        steps(use.strip(), lambda use=use.strip(), scope=scope: exec(use, scope))
