@@ -25,7 +25,7 @@ from ..diagnose.modules import (
 from ..errors import error
 from ..events import events, unheard
 from ..signatures import CallsForward, P, R_co
-from .conversion import Converted
+from .module_conversion import Converted
 from .module_hooks import EVERY
 from .parameter import Parameter
 from .state import Stateful

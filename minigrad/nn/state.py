@@ -129,8 +129,7 @@ class Stateful(Hooked):
             raise load_error(self, strict, result, faults, state)
         pairs = [write.args[2:4] for write in writes if write.func is place]
         loaded_names.check_loaded(self, state_names, state_dict, pairs, result.missing_keys)
-        for write in writes:
-            write()
+        written(writes)
         for owner, hook in after:  # it may remove keys from the result
             hook(owner, result)
         if strict and (result.missing_keys or result.unexpected_keys):
@@ -196,8 +195,7 @@ class Stateful(Hooked):
         if WRITES in local_metadata:
             local_metadata[WRITES] += writes
         else:
-            for write in writes:
-                write()
+            written(writes)
 
     def _knows(self, key: str, prefix: str, own: Mapping) -> bool:
         """Return True if a key belongs to one of the module's `own` names or to a child."""
@@ -245,7 +243,13 @@ def misfit(key: str, own: Tensor, given: Tensor) -> str | None:
     )
 
 
-@no_grad()
+def written(writes: list) -> None:
+    """Carry out the writes of a load."""
+    with no_grad():
+        for write in writes:
+            write()
+
+
 def place(module: Any, name: str, own: Tensor, given: Tensor, assign: bool) -> None:
     """Copy a tensor into the module's own, or replace that one if `assign`."""
     if not assign:
