@@ -81,8 +81,8 @@ class GradScaler:
     def _lazy_init_scale_growth_tracker(self, dev: Any) -> Tensor:
         """Make the tensors of the scale on the device of the first loss."""
         self._growth_tracker = full((), self._init_growth_tracker, dtype=dtypes.int32, device=dev)
-        self._scale = full((), self._init_scale, dtype=dtypes.float32, device=dev)
-        return self._scale
+        self._scale = scale = full((), self._init_scale, dtype=dtypes.float32, device=dev)
+        return scale
 
     def unscale_(self, optimizer: Any) -> None:
         """Divide the gradients of an optimizer's parameters by the scale, in place; call it before you clip them.
@@ -207,7 +207,7 @@ class GradScaler:
         """Return the scale; 1 if the scaler is off."""
         if not self._enabled:
             return 1.0
-        return self._init_scale if self._scale is None else self._scale.item()
+        return self._init_scale if (scale := self._get_scale_async()) is None else scale.item()
 
     def _get_scale_async(self) -> Tensor | None:
         return self._scale
