@@ -202,9 +202,16 @@ class OneCycleLR(LRScheduler):
                 set_momentum(group, self._anneal_func(*ends, part))
         return found
 
-    def _anneal_func(self, begin: Any, end: Any, part: float) -> Any:
+    def _anneal_func(self, start: Any, end: Any, pct: float) -> Any:
         """Return a value on the way from one to another."""
-        return half_cosine(begin, end, part) if self._anneal_func_type == "cos" else (end - begin) * part + begin
+        curve = self._annealing_cos if self._anneal_func_type == "cos" else self._annealing_linear
+        return curve(start, end, pct)
+
+    _annealing_cos = staticmethod(half_cosine)
+
+    @staticmethod
+    def _annealing_linear(start: Any, end: Any, pct: float) -> Any:
+        return (end - start) * pct + start
 
 
 def phases(up: float, end: float, three: bool) -> list[dict]:
