@@ -46,7 +46,7 @@ nn.LSTM :: call.* :: \+(check_.*|get_expected_.*)
 nn.Lazy.* :: call :: -_get_(in_channels|num_spatial_dims)
     every lazy class reads the size of one dimension: there is no method of convolutions alone
 nn.Lazy.* :: construct|call :: [+#](reset_running_stats|register_.*|_check_input_dim)
-    PyTorch makes a lazy layer without parameters and adds them; here it is made with them, and checks the first input in initialize_parameters
+    PyTorch makes a lazy layer without parameters and adds them; here it has them, and initialize_parameters checks too
 nn.Sequential :: .* :: -_get_item_by_idx
     a helper of __getitem__ that has an iterator as its argument
 nn.Unflatten :: construct :: -_require_.*
@@ -67,8 +67,10 @@ utils.data.DataLoader :: .* :: -check_worker_number_rationality
     no warning about more workers than processors
 utils.data.IterableDataset :: sum :: \+raises AssertionError
     there is no ChainDataset
-distributions.* :: .* :: [-+#](batch_shape|event_shape|_extended_shape|_param|_validate_sample|support)
-    who reads a shape, and checks a value: no subclass can see it in a result
+distributions.* :: .* :: [-+#](batch_shape|event_shape|_extended_shape|_param)
+    who asks for a shape: formulas and expand are written otherwise
+distributions.* :: cdf :: \+(_validate_sample|support)
+    every cdf checks its argument here
 distributions.(Normal|Gumbel|ContinuousBernoulli) :: samples? :: \+rsample
     sample draws by rsample, in PyTorch of most distributions: to override rsample changes both
 distributions.(OneHot.*|Multinomial) :: .* :: -(probs|logits)
