@@ -30,7 +30,13 @@ MISS = object()
 UNTOUCHED: Any = object()  # marks a `.grad` that a capture has neither read nor set
 # exceptions of a lookup whose target is missing
 GONE = "(KeyError, IndexError, ValueError, AttributeError, TypeError)"
-OF_MODULES = ("_parameters", "_buffers", "_modules", "_hooks", "training")  # what library code reads of a user's module
+OF_MODULES = (
+    "_parameters",
+    "_buffers",
+    "_modules",
+    "_hooks_by_kind",
+    "training",
+)  # what library code reads of a user's module
 
 
 # callables that are made of other objects
@@ -241,7 +247,9 @@ class Guards:
         keys = list(held)
         if is_module(a) and id(every := type(a)._every) not in self.walked:
             self.walked.add(id(every))
-            self.walk_container(vars(every), "torch.nn.modules.module", self.constant(vars(every)), True, ["_hooks"])
+            self.walk_container(
+                vars(every), "torch.nn.modules.module", self.constant(vars(every)), True, ["_hooks_by_kind"]
+            )
         for cls in type(a).__mro__[:-1]:
             self.lend_math(cls)
         lent = {}

@@ -240,12 +240,6 @@ TABLE = tuple(
             "distributions.utils",
         ),
         (
-            "further learning rate schedules",
-            "use optim.lr_scheduler.LambdaLR: its function of the epoch returns the factor on the first rate",
-            """optim.lr_scheduler.ConstantLR optim.lr_scheduler.PolynomialLR optim.lr_scheduler.MultiplicativeLR
-            optim.lr_scheduler.ChainedScheduler""",
-        ),
-        (
             "functions that return AveragedModel's averages",
             "pass avg_fn=lambda mean, x, n: 0.9 * mean + 0.1 * x to AveragedModel; without it, all updates weigh equally",
             "optim.swa_utils.get_swa_avg_fn optim.swa_utils.get_swa_multi_avg_fn optim.swa_utils.get_ema_avg_fn",
@@ -271,11 +265,6 @@ TABLE = tuple(
             "modules without initial values in one call",
             "write nn.Linear(3, 2, device='meta').to_empty(device='cpu')",
             "nn.utils.skip_init",
-        ),
-        (
-            "conversion of parameters to one vector",
-            "write torch.cat([p.flatten() for p in parameters]), and p.data = part.view_as(p) for vector.split(sizes)",
-            "nn.utils.parameters_to_vector nn.utils.vector_to_parameters nn.utils.convert_parameters",
         ),
         (
             "pools of powers",

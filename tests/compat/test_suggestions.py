@@ -79,8 +79,6 @@ def test_no_name_of_the_table_is_there():
         ("nn.utils.fusion.fuse_conv_bn_eval", "call model.eval()"),
         ("utils.benchmark.CallgrindStats", "Timer(...).blocked_autorange()"),
         ("nn.utils.skip_init", "to_empty(device='cpu')"),
-        ("nn.utils.convert_parameters.parameters_to_vector", "torch.cat([p.flatten() for p in parameters])"),
-        ("optim.lr_scheduler.PolynomialLR", "use optim.lr_scheduler.LambdaLR"),
         ("optim.swa_utils.get_ema_avg_fn", "pass avg_fn="),
     ],
 )

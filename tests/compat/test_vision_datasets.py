@@ -88,6 +88,16 @@ def test_images_and_classes_are_those_of_the_files(tmp_path, name, train):
     )
 
 
+@pytest.mark.parametrize("train", [True, False])
+def test_the_older_names_of_images_and_classes_warn_and_are_the_same(tmp_path, train):
+    written(tmp_path / "MNIST" / "raw", mnist_files())
+    found = D.MNIST(tmp_path, train)
+    for old, new in {"data": "data", "labels": "targets"}.items():
+        for part in ("train", "test"):
+            with pytest.warns(minigrad.MinigradWarning, match=f"MNIST: {part}_{old} has been renamed {new}"):
+                assert getattr(found, f"{part}_{old}") is getattr(found, new)
+
+
 def test_both_transforms_are_applied_and_shown_as_torchvision_shows_them(tmp_path):
     written(tmp_path / "MNIST" / "raw", mnist_files())
     data = D.MNIST(

@@ -25,7 +25,7 @@ import numpy as np
 from PIL import Image
 
 import minigrad
-from minigrad.errors import error
+from minigrad.errors import error, warn
 from minigrad.files import written
 from minigrad.utils.data import Dataset
 
@@ -162,6 +162,16 @@ class InMemory(VisionDataset):
         return f"Split: {'Train' if self.train else 'Test'}"
 
 
+def renamed(old: str, new: str) -> property:
+    """Return an attribute under its name before torchvision 0.2.2, which warns as torchvision's does."""
+
+    def read(self: Any) -> Any:
+        warn("renamed-attribute", type(self).__name__, f"{old} has been renamed {new}", f"write dataset.{new}")
+        return getattr(self, new)
+
+    return property(read, doc=f"The older name of `{new}`.")
+
+
 class MNIST(InMemory):
     """Handwritten digits, grey images of 28 x 28 pixels: 60,000 to train, 10,000 to test."""
 
@@ -174,6 +184,9 @@ class MNIST(InMemory):
     def class_to_idx(self) -> dict[str, int]:
         """The numbers of the classes."""
         return {name: i for i, name in enumerate(self.classes)}
+
+    train_data, test_data = renamed("train_data", "data"), renamed("test_data", "data")
+    train_labels, test_labels = renamed("train_labels", "targets"), renamed("test_labels", "targets")
 
     @property
     def raw_folder(self) -> str:
