@@ -51,7 +51,10 @@ class GradScaler:
         self._device, self._enabled = device, enabled and (device != "cuda" or cuda.is_available())
         if enabled and not self._enabled:
             warn(
-                "scaler-off", "GradScaler", "does nothing: there is no GPU", 'write GradScaler("cpu"), or enabled=False'
+                "autocast-off",
+                "GradScaler",
+                "does nothing: there is no GPU",
+                'write GradScaler("cpu"), or enabled=False',
             )
         if self._enabled and (growth_factor <= 1 or backoff_factor >= 1):
             what = (

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from functools import wraps
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -101,7 +101,7 @@ class Optimizer(Hooked):
         if "step" in vars(cls):
             cls.step = surrounded(cls.step)
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Make an optimizer with what every step needs, which a class that wraps others may leave out of its __init__."""
         made = super().__new__(cls)
         vars(made).update(_hooks={}, _earlier=optimizers.Earlier())

@@ -13,6 +13,7 @@ import pickle
 import string
 import sys
 import tarfile
+import warnings
 import zipfile
 from collections.abc import Callable
 from functools import cache
@@ -25,7 +26,7 @@ import numpy as np
 from PIL import Image
 
 import minigrad
-from minigrad.errors import error, warn
+from minigrad.errors import error
 from minigrad.files import written
 from minigrad.utils.data import Dataset
 
@@ -166,7 +167,7 @@ def renamed(old: str, new: str) -> property:
     """Return an attribute under its name before torchvision 0.2.2, which warns as torchvision's does."""
 
     def read(self: Any) -> Any:
-        warn("renamed-attribute", type(self).__name__, f"{old} has been renamed {new}", f"write dataset.{new}")
+        warnings.warn(f"{old} has been renamed {new}", stacklevel=2)
         return getattr(self, new)
 
     return property(read, doc=f"The older name of `{new}`.")
