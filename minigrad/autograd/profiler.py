@@ -23,7 +23,7 @@ from typing import Any
 from ..arrays.kinds import on_device
 from ..core.backward import step_on_arrays
 from ..core.engine import BackwardRun
-from ..core.frames import EAGER, OFF, ON, Frame, Layer, apply_at, current, recorder_of, use
+from ..core.frames import EAGER, OFF, ON, Frame, Layer, apply_at, current, enter, recorder_of, use
 from ..core.graph import Leaf, name_of
 from ..core.inplace import inplace, inplace_at
 from ..core.saved import plain_tensor
@@ -33,6 +33,7 @@ from ..events import Observer, events
 from ..ops import transfer
 from ..ops.public_functions import operation_of
 from ..places import PACKAGE
+from ..scopes import undoing
 from .profiler_report import Event, EventList
 
 __all__ = ["ProfilerActivity", "profile", "record_function"]
@@ -89,17 +90,28 @@ class profile:
         if self.enabled:
             top = self.listener.around = current()
             self._scope = use(Frame(self.listener, top.grad, top.dual, top.inference, top))
-            self._scope.__enter__()
-            events.add(self.listener)
-            profilers.append(self.listener)
+            try:
+                events.add(self.listener)
+                profilers.append(self.listener)
+                self._scope.__enter__()
+            except BaseException:  # Ctrl-C
+                self._scope.old = top
+                self.leave()
+                raise
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._scope is not None:
-            self._scope.__exit__()
-            self._scope = None
+            with undoing(self.leave):
+                pass
+
+    def leave(self) -> None:
+        """Return to the frame around the profiler, unless that is done."""
+        if self._scope is not None:
+            enter(self._scope.old)
             events.remove(self.listener)
-            profilers.remove(self.listener)
+            profilers[:] = [one for one in profilers if one is not self.listener]
+            self._scope = None
 
     def events(self) -> EventList:
         """Return all events, in the order in which they began."""

@@ -121,7 +121,7 @@ class AttributeChecks:
             return self.missing(a, name)
         if (
             is_library(cls)
-            or isinstance(raw, HARMLESS)
+            or harmless(raw)
             or isinstance(raw, types.GetSetDescriptorType)
             and isinstance(a, PLAIN)
         ):
@@ -222,7 +222,7 @@ class AttributeChecks:
                 self.guards.same(cls, name)
                 return getattr(cls, name)
             return types.MethodType(self.guards.read(path, f"{text}.__func__", raw.__func__), cls)
-        if hasattr(type(raw), "__get__") and not isinstance(raw, (*HARMLESS, types.FunctionType)):
+        if hasattr(type(raw), "__get__") and not harmless(raw):
             raise self.refuse(f"it reads {path}, which cannot be watched")
         return self.guards.read(path, text, getattr(cls, name))
 
@@ -337,6 +337,11 @@ class AttributeChecks:
                 if is_user_function(f) and home(f).partition(".")[0] not in sys.stdlib_module_names:
                     raise self.refuse(f"it calls isinstance() with {one!r}, whose {f.__name__} decides", OUTSIDE)
         return asks
+
+
+def harmless(raw: Any) -> bool:
+    """Return True if a class attribute only binds a function, or names a part of a named tuple."""
+    return isinstance(raw, (*HARMLESS, types.FunctionType)) or type(raw) in (staticmethod, classmethod)
 
 
 def is_own(module: types.ModuleType) -> bool:

@@ -96,6 +96,14 @@ class CaptureTrace(Grad):
         for found in (self._boxes, self._known, self.selections, self.grads, self._kept, self._written, self.steps):
             found.clear()
 
+    def restore(self) -> None:
+        """Give everything from outside the state that it had before the capture."""
+        self.guards.restore()
+        for generator, state in self.generators.values():
+            generator.set_state(state)
+        for t, edge in self.edges.values():
+            t._edge = edge
+
     # ------------------------------------------------------------------ values
     def outside_tensor(self, name: str, source: str, t: Tensor) -> None:
         """Record a tensor that the function reads from outside: it becomes a hidden input when it is used."""
