@@ -24,10 +24,10 @@ class setting:
         self.old = self.var.get()
         try:
             self.var.set(self.value)
+            return self.value
         except BaseException:  # Ctrl-C may come between two instructions: here, before the body of the `with`
             self.var.set(self.old)
             raise
-        return self.value
 
     def __exit__(self, *_: object) -> None:
         self.var.set(self.old)

@@ -33,7 +33,6 @@ from ..events import Observer, events
 from ..ops import transfer
 from ..ops.public_functions import operation_of
 from ..places import PACKAGE
-from ..scopes import undoing
 from .profiler_report import Event, EventList
 
 __all__ = ["ProfilerActivity", "profile", "record_function"]
@@ -89,21 +88,24 @@ class profile:
     def __enter__(self) -> profile:
         if self.enabled:
             top = self.listener.around = current()
-            self._scope = use(Frame(self.listener, top.grad, top.dual, top.inference, top))
+            scope = use(Frame(self.listener, top.grad, top.dual, top.inference, top))
+            scope.old, self._scope = top, scope
             try:
                 events.add(self.listener)
                 profilers.append(self.listener)
-                self._scope.__enter__()
+                enter(scope.value)
+                return self
             except BaseException:  # Ctrl-C
-                self._scope.old = top
                 self.leave()
                 raise
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._scope is not None:
-            with undoing(self.leave):
-                pass
+            try:
+                self.leave()
+            finally:  # again, because Ctrl-C may have come in between
+                self.leave()
 
     def leave(self) -> None:
         """Return to the frame around the profiler, unless that is done."""

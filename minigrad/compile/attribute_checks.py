@@ -119,12 +119,7 @@ class AttributeChecks:
             return getattr(a, name)
         if raw is MISSING:
             return self.missing(a, name)
-        if (
-            is_library(cls)
-            or harmless(raw)
-            or isinstance(raw, types.GetSetDescriptorType)
-            and isinstance(a, PLAIN)
-        ):
+        if is_library(cls) or harmless(raw) or isinstance(raw, types.GetSetDescriptorType) and isinstance(a, PLAIN):
             self.from_class(a, name)
             self.guards.same(cls, name)
             return getattr(a, name)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from contextvars import ContextVar
-from threading import Lock
 from typing import Any
 
 from ..core.frames import OFF, Frame, current, enter
 from ..core.graph import Leaf
 from ..core.tensor import Box, Tensor
-from ..events import Observer, events
+from ..events import Observer, events, lock
 from ..func.tree import flatten, rebuild
 from ..kernels.cache import without
 from ..scopes import undoing
@@ -63,11 +62,10 @@ class Captures(Observer):
 
     def __init__(self) -> None:
         self.running: set[CaptureTrace] = set()  # in all threads
-        self.lock = Lock()
 
     def listen(self, trace: CaptureTrace, on: bool) -> None:
         """Note that a capture begins or ends."""
-        with self.lock:
+        with lock:
             (self.running.add if on else self.running.discard)(trace)
             (events.add if self.running else events.remove)(self)
 

@@ -106,20 +106,22 @@ def run(
     seeds = list(map(to_array, grads) if arrays else grads)
     silent = listen() if arrays else None
     try:
-        running.set(this)
-        enter(OFF if arrays else here.but(grad=True) if create else here.all_grad(False))
-        if recorder is None:
-            found = backward_loop(this, seeds)
-        else:
-            with recorder.running(this, grads, seeds, arrays):
-                found = recorder.found(backward_loop(this, seeds))
-    finally:
         try:
-            enter(here)  # first and alone: Ctrl-C may interrupt right after it
+            running.set(this)
+            enter(OFF if arrays else here.but(grad=True) if create else here.all_grad(False))
+            if recorder is None:
+                found = backward_loop(this, seeds)
+            else:
+                with recorder.running(this, grads, seeds, arrays):
+                    found = recorder.found(backward_loop(this, seeds))
         finally:
+            enter(here)
             running.set(this.around)
-            if silent is not None:
-                restore(silent)
+    finally:  # again, because Ctrl-C may have come in between
+        enter(here)
+        running.set(this.around)
+        if silent is not None:
+            restore(silent)
     found = found and {k: to_tensor(g) for k, g in found.items()}
     this.ended(found)
     return found

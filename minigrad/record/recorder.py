@@ -97,15 +97,15 @@ class Record(Heard, Layer):
         frame = Frame(self, top.grad, top.dual, top.inference, top)
         frame.on_op = self.on_op(frame)
         frame.eager_ok = frame.on_op is not None
-        self._scope = use(frame)
+        scope = use(frame)
+        scope.old, self._scope = top, scope
         try:
             begin(self)
-            self._scope.__enter__()
+            enter(frame)
+            return self
         except BaseException:  # Ctrl-C
-            self._scope.old = top
             self.leave()
             raise
-        return self
 
     def __exit__(self, *_: object) -> None:
         if self._scope is not None:
