@@ -68,12 +68,9 @@ class AttributeChecks:
         cls = type(a)
         if cls is types.MethodType and name not in ("__self__", "__func__"):
             return self.get(a.__func__, name) if hasattr(a.__func__, name) else getattr(a, name)
-        if cls is super:
-            return self.of_super(a, name)
-        if isinstance(a, types.ModuleType):
-            return self.of_module(a, name)
-        if isinstance(a, type):
-            return self.of_class(a, name)
+        for kind, read in ((super, self.of_super), (types.ModuleType, self.of_module), (type, self.of_class)):
+            if isinstance(a, kind):
+                return read(a, name)
         if name == "__class__":
             return self.type_of(a)
         if isinstance(a, enum.Enum) and name in ("name", "value") and home(attribute_of(cls, name)) == "enum":
@@ -235,9 +232,9 @@ class AttributeChecks:
     def of_module(self, module: types.ModuleType, name: str) -> Any:
         """Return an attribute of a module."""
         kind, text = type(module), self.guards.constant(module)
-        if kind is not types.ModuleType and (attribute_of(kind, name) is not MISSING or runs_python(kind, LOOKUP)):
-            if not is_own(module):
-                raise self.refuse(f"it reads {module.__name__}.{name}, which a {kind.__name__} computes", OUTSIDE)
+        computes = kind is not types.ModuleType and not is_own(module)
+        if computes and (attribute_of(kind, name) is not MISSING or runs_python(kind, LOOKUP)):
+            raise self.refuse(f"it reads {module.__name__}.{name}, which a {kind.__name__} computes", OUTSIDE)
         value = getattr(module, name)
         if (module is math or is_own(module)) and not is_user_function(value):
             self.guards.same(module, name)

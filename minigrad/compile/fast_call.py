@@ -51,10 +51,12 @@ class CallWriter:
         self.leaves: list[str] = []  # variables that hold the leaves of the arguments
         self.arrays: list[str] = []
         frame = ON if program.grad else OFF
-        self.scope: dict[str, Any] = {"current": current, "frame": frame, "dtypes": dtypes, "kind": dtypes.default(), "MISS": MISS,
+        self.scope: dict[str, Any] = {"current": current, "frame": frame, "dtypes": dtypes, "kind": dtypes.default(),
+                      "MISS": MISS,
                       "Tensor": Tensor, "Leaf": Leaf, "history": history, "finite": math.isfinite, "INFERENCE": INFERENCE,
                       "memory": memory, "wrap": wrap, "array": np.ndarray, "asarray": np.asarray, "track": track,
-                      "flatten": flatten, "keys_of": keys_of, "ref": ref, "last": [], "overlapping": overlapping, "program": program,
+                      "flatten": flatten, "keys_of": keys_of, "ref": ref, "last": [], "overlapping": overlapping,
+                      "program": program,
                       "entry": program.entry and program.entry.entry,
                       "math": math}  # fmt: skip
 

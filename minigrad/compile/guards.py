@@ -1,8 +1,9 @@
 """Guards: what a captured function has read from outside, as Python that each call runs.
 
 `read` records one read: numbers, texts and small arrays must stay equal, tensors become hidden inputs, and any other object
-must stay the same object. `same` and `shape` record what patching changes: attributes of modules and classes. `walk` records the contents of a list or dict, and the state of minigrad's modules and optimizers.
-A number that has changed once becomes a parameter of the program. Each call runs `lines`, which return MISS if a guard fails.
+must stay the same object. `same` and `shape` record what patching changes: attributes of modules and classes. `walk` records
+the contents of a list or dict, and the state of minigrad's modules and optimizers. A number that has changed once becomes a
+parameter of the program. Each call runs `conditions`, which return MISS if a guard fails.
 """
 
 from __future__ import annotations

@@ -251,7 +251,7 @@ class Rewriter(ast.NodeTransformer):
         return at(ast.DictComp(self.checked("operand", node.key), self.visit(node.value), made), node)
 
     def visit_comprehension(self, node: ast.comprehension) -> Any:
-        made = self.generic_visit(node)
+        made: Any = self.generic_visit(node)
         made.iter = self.check("over", made.iter, made.iter)
         return made
 
@@ -278,7 +278,7 @@ class Rewriter(ast.NodeTransformer):
             isinstance(one, (ast.Name, ast.Tuple, ast.List, ast.Starred, ast.Store)) for one in ast.walk(node.target)
         ):
             self.refuse(node, "its loop stores into an attribute or an entry", "loop over a name, then store")
-        made = self.generic_visit(node)
+        made: Any = self.generic_visit(node)
         made.iter = self.check("over", made.iter, made.iter)
         return made
 
