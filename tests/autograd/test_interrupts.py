@@ -8,6 +8,7 @@ beginning of the `__exit__` that a `with` calls.
 import contextvars
 import dis
 import os
+import subprocess
 import sys
 from functools import cache
 
@@ -274,3 +275,36 @@ def test_an_interrupt_at_any_line_that_restores_leaves_nothing_behind(program):
         assert context.run(lambda: (X * 2.0).sum().item()) == 6.0, place
         assert state() == before, place
     assert len(starts) > 5 and not left
+
+
+IMPORT = """
+import sys
+
+def interrupt(frame, event, _):
+    if not frame.f_code.co_filename.endswith(sys.argv[1]) or frame.f_code.co_name != "<module>":
+        return None
+    if event == "line" and frame.f_lineno >= int(sys.argv[2]):
+        sys.settrace(None)
+        raise KeyboardInterrupt
+    return interrupt
+
+sys.settrace(interrupt)
+try:
+    import minigrad
+except KeyboardInterrupt:
+    import minigrad
+    x = minigrad.tensor([1.0, 2.0], requires_grad=True)
+    minigrad.nn.functional.relu(x * x.exp()).var().backward()
+    print(x.grad is not None)
+"""
+
+
+@pytest.mark.cpu("is about imports")
+@pytest.mark.parametrize("file", ["ops/pointwise.py", "core/tensor.py", "nn/module.py", "minigrad/__init__.py"])
+def test_an_import_that_was_interrupted_works_the_second_time(file):
+    path = os.path.join(FOLDER, file.removeprefix("minigrad/"))
+    with open(path, encoding="utf-8") as source:
+        line = len(source.readlines()) * 3 // 4
+    given = [sys.executable, "-c", IMPORT, os.path.normpath(file), str(line)]
+    done = subprocess.run(given, capture_output=True, text=True, cwd=os.path.dirname(FOLDER), check=False)
+    assert (done.stdout, done.stderr) == ("True\n", "")

@@ -69,12 +69,7 @@ TABLE: dict[str, Entry] = {}
 def enter(name: str, function: Callable, samples: tuple, aliases: tuple = (), **settings: Any) -> Callable:
     """Enter a function into the table under its name and its aliases; the settings are fields of Entry."""
     for known in (name, *aliases):
-        before = TABLE.get(known)  # the same one, if Ctrl-C stopped the first import of its module
-        same = before is None or (before.module, before.function.__qualname__) == (
-            function.__module__,
-            function.__qualname__,
-        )
-        assert same, f"two operations are called {known}: the second would replace the first"
+        assert known not in TABLE or TABLE[known].module == function.__module__, f"two operations are called {known}"
         TABLE[known] = Entry(known, function, samples, function.__module__, **settings)
     return function
 
