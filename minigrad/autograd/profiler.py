@@ -25,7 +25,7 @@ from typing import Any
 from ..arrays.kinds import on_device
 from ..core.backward import step_on_arrays
 from ..core.engine import BackwardRun
-from ..core.frames import EAGER, OFF, ON, Frame, Layer, apply_at, current, recorder_of, use
+from ..core.frames import EAGER, OFF, ON, Frame, Layer, apply_at, current, enter, recorder_of, use
 from ..core.graph import Leaf, name_of
 from ..core.inplace import inplace, inplace_at
 from ..core.saved import plain_tensor
@@ -152,20 +152,34 @@ class profile:
     def __enter__(self) -> profile:
         if self.enabled:
             top = self.listener.around = current()
-            self._scope = use(Frame(self.listener, top.grad, top.dual, top.inference, top))
-            self._scope.__enter__()
-            events.add(self.listener)
-            profilers.append(self.listener)
-            self._begin_step()
+            scope = use(Frame(self.listener, top.grad, top.dual, top.inference, top))
+            scope.old, self._scope = top, scope
+            try:
+                events.add(self.listener)
+                profilers.append(self.listener)
+                enter(scope.value)
+                self._begin_step()
+                return self
+            except BaseException:  # Ctrl-C
+                self.leave()
+                raise
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._scope is not None:
-            self._scope.__exit__()
-            self._scope = None
-            events.remove(self.listener)
-            profilers.remove(self.listener)
+            try:
+                self.leave()
+            finally:  # again, because Ctrl-C may have come in between
+                self.leave()
             self._end_cycle()
+
+    def leave(self) -> None:
+        """Return to the frame around the profiler, unless that is done."""
+        if self._scope is not None:
+            enter(self._scope.old)
+            events.remove(self.listener)
+            profilers[:] = [one for one in profilers if one is not self.listener]
+            self._scope = None
 
     def start(self) -> None:
         """Begin to record, as entering a `with` block does."""

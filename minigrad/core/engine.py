@@ -106,23 +106,29 @@ def run(
     seeds = list(map(to_array, grads) if arrays else grads)
     silent = listen() if arrays else None
     try:
-        running.set(this)
-        enter(OFF if arrays else here.but(grad=True) if create else here.all_grad(False))
-        if recorder is None:
-            found = backward_loop(this, seeds)
-        else:
-            with recorder.running(this, grads, seeds, arrays):
-                found = recorder.found(backward_loop(this, seeds))
-    finally:
         try:
-            enter(here)  # first and alone: Ctrl-C may interrupt right after it
+            running.set(this)
+            enter(OFF if arrays else here.but(grad=True) if create else here.all_grad(False))
+            found = loop(this, seeds, arrays, recorder, grads)
         finally:
+            enter(here)
             running.set(this.around)
-            if silent is not None:
-                restore(silent)
+    finally:  # again, because Ctrl-C may have come in between
+        enter(here)
+        running.set(this.around)
+        if silent is not None:
+            restore(silent)
     found = found and {k: to_tensor(g) for k, g in found.items()}
     this.ended(found)
     return found
+
+
+def loop(this: BackwardRun, seeds: list, arrays: bool, recorder: Any, grads: Sequence) -> dict:
+    """Run the loop, observed by the recording or profiler around it, if there is one."""
+    if recorder is None:
+        return backward_loop(this, seeds)
+    with recorder.running(this, grads, seeds, arrays):
+        return recorder.found(backward_loop(this, seeds))
 
 
 def queue_callback(callback: Callable) -> None:

@@ -39,7 +39,8 @@ def begin(rec: Any) -> None:
 
 def end(rec: Any) -> None:
     """Unregister a recording."""
-    recordings.remove(rec)
+    if rec in recordings:
+        recordings.remove(rec)
     events.remove(rec)
     if not rec.in_method:
         finished.add(ref(rec, forgotten))

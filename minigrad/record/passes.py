@@ -18,6 +18,7 @@ from ..core.tensor import Tensor, is_float
 from ..diagnose.wording import argument_names
 from ..errors import error
 from ..places import user_frame, variables
+from ..scopes import undoing
 from ..tensors.nested import is_tensor, named_in, tensors_in
 from . import unseen
 from .live_recordings import remember
@@ -74,7 +75,7 @@ def record(
         return rec
     if wanted and not tracks(fn, args):
         args = tuple([a.detach().requires_grad_() if is_float(a) else a for a in args])
-    with rec:
+    with undoing(rec.leave), rec:
         rec.name_arguments(parameter_names(fn, len(args)), args)
         result = fn(*args)
         rec.settle()

@@ -21,10 +21,11 @@ from ..autograd.dual import Level, others, pushing
 from ..autograd.profiler import Profiler
 from ..core.backward import to_tensor
 from ..core.engine import BackwardRun
-from ..core.frames import OFF, ON, Frame, Layer, apply_at, current, recorder_of, use
+from ..core.frames import OFF, ON, Frame, Layer, apply_at, current, enter, recorder_of, use
 from ..core.saved import version
 from ..core.tensor import Tensor
 from ..files import written
+from ..scopes import undoing
 from ..tensors.nested import is_tensor, named_in
 from .backward_callbacks import Running
 from .build import numbered
@@ -103,10 +104,15 @@ class Record(Heard, Layer):
         frame = Frame(self, top.grad, top.dual, top.inference, top)
         frame.on_op = self.on_op(frame)
         frame.eager_ok = frame.on_op is not None
-        self._scope = use(frame)
-        self._scope.__enter__()
-        begin(self)
-        return self
+        scope = use(frame)
+        scope.old, self._scope = top, scope
+        try:
+            begin(self)
+            enter(frame)
+            return self
+        except BaseException:  # Ctrl-C
+            self.leave()
+            raise
 
     def __exit__(self, *_: object) -> None:
         if self._scope is not None:
@@ -115,25 +121,31 @@ class Record(Heard, Layer):
     @property
     def nest(self) -> list[Record]:
         """This recording and those around it, which hear of the same run of the engine, reads and methods."""
-        frame = None if self.in_method or self._scope is None else self._scope.frame.parent
+        frame = None if self.in_method or self._scope is None else self._scope.value.parent
         return [self, *[layer for layer in recorders_of(frame) if isinstance(layer, Record)]]
 
     def can_stop(self) -> bool:
         """Return True if the program is in no other context than at the beginning."""
         if self._scope is None:
             return False
-        here, first = current(), self._scope.frame
+        here, first = current(), self._scope.value
         return here.layer is self and all([getattr(here, mode) == getattr(first, mode) for mode in MODES])
 
     def stop(self) -> None:
         """End the recording; it can go on later."""
         self._outside = self._scope.old
-        self._scope.__exit__()
-        self.note_unseen_writes()
-        end(self)
-        for t in self._seeded:
-            t._tan = others(t._tan, self.level)
-        self._outer = self._scope = None
+        with undoing(self.leave):
+            enter(self._scope.old)
+            self.note_unseen_writes()
+
+    def leave(self) -> None:
+        """Return to the frame around the recording, unless that is done; Ctrl-C may have come before the end of `stop`."""
+        if self._scope is not None:
+            enter(self._scope.old)
+            end(self)
+            for t in self._seeded:
+                t._tan = others(t._tan, self.level)
+            self._outer = self._scope = None
 
     passed: Any = None  # hears of operations while the recording pauses; only PyTorch's recording calls it
 
@@ -255,7 +267,7 @@ class Record(Heard, Layer):
             rec.prepare(run)
         if not arrays:
             noted: Any = Running(self, run, grads, None)
-            for outer in [layer for layer in recorders_of(self._scope.frame.parent) if isinstance(layer, Profiler)]:
+            for outer in [layer for layer in recorders_of(self._scope.value.parent) if isinstance(layer, Profiler)]:
                 noted = both(noted, outer.timing(run))
             return noted
         quiet = Frame(self, False, None, False, OFF)  # the user's methods and hooks run under this recording, too

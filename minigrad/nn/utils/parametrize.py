@@ -17,6 +17,7 @@ from ...autograd.grad_mode import no_grad
 from ...core.frames import current
 from ...core.tensor import Tensor
 from ...errors import error
+from ...scopes import setting
 from ..containers import ModuleDict, ModuleList
 from ..module import Module
 from ..parameter import Parameter
@@ -44,11 +45,8 @@ def cached() -> Iterator[None]:
     ...     layer.weight is layer.weight
     True
     """
-    token = KEPT.set({} if (kept := KEPT.get()) is None else kept)
-    try:
+    with setting(KEPT, {} if (kept := KEPT.get()) is None else kept):
         yield
-    finally:
-        KEPT.reset(token)
 
 
 class ParametrizationList(ModuleList):
