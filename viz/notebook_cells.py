@@ -11,7 +11,7 @@ import contextvars
 import inspect
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .errors import Usage
@@ -64,7 +64,7 @@ def python_of(cell: str) -> str:
     return "\n".join(lines)
 
 
-def run_cells(cells: list[tuple[str, str]], names: dict[str, Any]) -> None:
+def run_cells(cells: Sequence[tuple[str, str]], names: dict[str, Any]) -> None:
     """Run cells, given as names and code, in a namespace, on one event loop."""
     shell = Shell(names)
     names |= {"display": display, "get_ipython": lambda: shell}

@@ -192,7 +192,7 @@ def loaded(name: str, network: Any, weights: Any, pretrained: bool) -> Any:
     """Return a network, with the numbers of a weight file where the caller asks for them."""
     if not (weights or pretrained):
         return network
-    known = globals()[f"{name}_Weights"]
+    known: Any = globals()[f"{name}_Weights"]
     if isinstance(weights, str) and weights not in known.__members__:
         fix = f"choose from {', '.join(known.__members__)}"
         raise error(ValueError, name.lower(), f"Unknown value '{weights}' for argument weights", fix)
