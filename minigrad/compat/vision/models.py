@@ -196,7 +196,7 @@ def loaded(name: str, network: Any, weights: Any, pretrained: bool) -> Any:
     if isinstance(weights, str) and weights not in known.__members__:
         fix = f"choose from {', '.join(known.__members__)}"
         raise error(ValueError, name.lower(), f"Unknown value '{weights}' for argument weights", fix)
-    chosen = weights if isinstance(weights, known) else known[weights] if weights else known.IMAGENET1K_V1
+    chosen: Any = weights if isinstance(weights, known) else known[weights] if weights else known.IMAGENET1K_V1
     home = os.environ.get("TORCH_HOME") or Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "torch"
     path = Path(home, "hub", "checkpoints", chosen.value)
     if path.is_file():
