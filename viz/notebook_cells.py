@@ -1,6 +1,6 @@
 """Read the code of a notebook's cells, and run it as Jupyter does: await outside of functions, `display`, `get_ipython`.
 
-What is for IPython or the shell alone, such as `%matplotlib inline` or `!pip install`, is left out.
+Lines for IPython or the shell alone, such as `%matplotlib inline` or `!pip install`, are left out.
 """
 
 from __future__ import annotations

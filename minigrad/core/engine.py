@@ -10,6 +10,7 @@ those with hooks, which are called as soon as their gradient is complete, while 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from contextvars import ContextVar
 from heapq import heappop, heappush
 from typing import Any
@@ -74,8 +75,7 @@ class BackwardRun:
 
     def ended(self, found: dict) -> None:
         """Report the end of this run, and call the queued callbacks."""
-        if events.backward_ends is not unheard:
-            events.backward_ends(self, found)
+        events.backward_ends(self, found)
         while self.around is None and self.callbacks:  # each may queue more
             self.callbacks.pop(0)()
 
@@ -109,7 +109,9 @@ def run(
         try:
             running.set(this)
             enter(OFF if arrays else here.but(grad=True) if create else here.all_grad(False))
-            found = loop(this, seeds, arrays, recorder, grads)
+            with nullcontext() if recorder is None else recorder.running(this, grads, seeds, arrays):
+                found = backward_loop(this, seeds)
+            found = found if recorder is None else recorder.found(found)
         finally:
             enter(here)
             running.set(this.around)
@@ -121,14 +123,6 @@ def run(
     found = found and {k: to_tensor(g) for k, g in found.items()}
     this.ended(found)
     return found
-
-
-def loop(this: BackwardRun, seeds: list, arrays: bool, recorder: Any, grads: Sequence) -> dict:
-    """Run the loop, observed by the recording or profiler around it, if there is one."""
-    if recorder is None:
-        return backward_loop(this, seeds)
-    with recorder.running(this, grads, seeds, arrays):
-        return recorder.found(backward_loop(this, seeds))
 
 
 def queue_callback(callback: Callable) -> None:
@@ -156,9 +150,8 @@ def backward_loop(this: BackwardRun, grads: Sequence) -> dict:
                 continue
         elif (node in targets or node not in useful) and ends_here(this, node, g, found):
             continue
-        pairs = None
-        if direct and node._hooks is None and node.backward_on_arrays is not None:
-            pairs = node.backward_on_arrays(g, freed)  # None: arrays are not enough
+        written_out = node.backward_on_arrays if direct and node._hooks is None else None
+        pairs = None if written_out is None else written_out(g, freed)  # None: arrays are not enough
         for edge, d in step(node, g, this) if pairs is None else pairs:
             if edge is None or d is None or paths is not None and edge not in paths and producer(edge) not in paths:
                 continue
