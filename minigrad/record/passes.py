@@ -18,6 +18,7 @@ from ..core.tensor import Tensor, is_float
 from ..diagnose.wording import argument_names
 from ..errors import error
 from ..places import user_frame, variables
+from ..scopes import undoing
 from ..tensors.nested import is_tensor, named_in, tensors_in
 from . import unseen
 from .live_recordings import remember
@@ -75,7 +76,7 @@ def record(
         return rec
     if wanted and not tracks(fn, args):
         args = tuple([a.detach().requires_grad_() if is_float(a) else a for a in args])
-    with rec:
+    with undoing(rec.leave), rec:
         rec.name_arguments(parameter_names(fn, len(args)), args)
         result = fn(*args)
         rec.settle()
@@ -160,7 +161,8 @@ def run_backward(rec: Record, outs: list) -> None:
     leaves = {id(v.tensor): v.tensor for v in rec.values if v.kind == "parameter" and type(v.tensor._edge) is Leaf}
     if roots and leaves:
         rec.added_backward = True  # before it, so that it has no line
-        autograd.grad(roots, list(leaves.values()), seeds_of(rec, roots), retain_graph=False, allow_unused=True)
+        with unseen.as_far_as_memory_goes(rec):
+            autograd.grad(roots, list(leaves.values()), seeds_of(rec, roots), retain_graph=False, allow_unused=True)
 
 
 def seeds_of(rec: Record, roots: Sequence[Tensor]) -> list[Tensor]:

@@ -301,7 +301,7 @@ def test_dictionary_of_parameters():
     named = nn.ParameterDict({"a": minigrad.ones(2)})
     named["b"] = nn.Parameter(minigrad.ones(3))
     assert list(named.keys()) == ["a", "b"] == list(named.state_dict()) and named["a"].requires_grad
-    assert repr(named).splitlines()[1] == "    (a): Parameter containing: [minigrad.float32 of size 2]"
+    assert repr(named).splitlines()[1] == "    (a): Parameter containing: [minigrad.FloatTensor of size 2]"
     assert named.pop("a").shape == (2,) and "a" not in named and named.get("zz") is None
 
 
