@@ -66,7 +66,7 @@ CASES = [
     ('nn.MultiheadAttention(4, 0)', 'MultiheadAttention', 'embed_dim=4 must be divisible by', 'choose embed_dim as a'),
     ('nn.MultiheadAttention(4, 2)(T(3, 2, 4), T(3, 2, 4), T(3, 2, 4), is_causal=True)',
      'MultiheadAttention', 'need attn_mask if', 'pass'),
-    ('nn.Sequential(nn.ReLU())[1]', 'Sequential', 'index 1 is out of range for length 1', 'use an index from -1 to 0'),
+    ('nn.Sequential(nn.ReLU())[1]', 'Sequential', 'index 1 is out of range for 1 modules', 'use an index from -1 to 0'),
     ('nn.Sequential().extend(3)', 'Sequential', 'extend needs an iterable of modules, but', 'write extend([module, ...])'),
     ('nn.Sequential(nn.ReLU()) * 0', 'Sequential', 'number of times, got 0', 'multiply by an int of at'),
     ('nn.Conv2d(3, 4, 3, groups=2)', 'Conv2d', 'in_channels=3 and out_channels=4 must be', 'choose both as multiples of'),
