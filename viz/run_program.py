@@ -22,7 +22,7 @@ from .backward_passes import of_passes, passes_from
 from .errors import Failure, Usage
 from .files import nearest
 from .kept_process import kept_process
-from .libraries import Libraries, installed, is_drawn, is_module, library_of_tensor, needs, sources, tree_of
+from .libraries import Libraries, installed, is_module, library_of_tensor, needs, runs_later, sources, tree_of
 from .notebook_cells import cells_of, run_cells
 from .source_text import python_text, text_of
 from .trimmed_record import leading_to_outputs
@@ -134,11 +134,7 @@ class Program:
             names = [v["name"] for v in made["values"] if v["id"] in made["outputs"] and v["name"]]
             made["program"] = {**made["program"], "name": ", ".join(names) or Path(self.file).stem}
         if not any(op["phase"] == "forward" for op in made["ops"]):
-            unseen = getattr(self.names.get(name), "grad_fn", None) is not None
-            why = "another thread made it" if unseen else "no operation of the main thread made it"
-            raise Usage(
-                f"{name} in {self.file} has no graph: {why}. Name the result of an operation of the main thread."
-            )
+            raise Usage(f"{name} in {self.file} has no graph: {self.without_graph(name)}")
         if (again := self.in_another_direction(rec, made, lambda: self.record(name, passes, args))) is not None:
             return again
         if isinstance(rec, Record) and (limit := rec.words_of_limit()):
@@ -146,6 +142,23 @@ class Program:
             part = ", ".join(filter(None, [made["program"].get("iteration"), limit]))
             made["program"] = {**made["program"], "iteration": part}
         return {**made, "program": {**made["program"], "file": self.file}}, rec.notes
+
+    def without_graph(self, name: str) -> str:
+        """Return the reason why a tensor has no graph, and what to name instead."""
+        value, why = self.names.get(name), "no operation of the main thread made it, or detach cut it off"
+        if getattr(value, "grad_fn", None) is not None:
+            why = "another thread made it"
+        elif getattr(value, "requires_grad", False):
+            why = "it is a leaf, at which graphs begin"
+        results = [one for one in self.drawn() if one != name]
+        what = f" Choose from: {', '.join(results)}." if results else ""
+        return f"{why}. Name the result of an operation of the main thread.{what}"
+
+    def drawn(self) -> list[str]:
+        """Return the names that can be drawn: the choices of messages."""
+        from .listing import Listing
+
+        return Listing.of(self).names
 
     def chosen(self, made: dict, name: str) -> dict:
         """Return the part of a record that leads to its outputs, in the backward pass and the iteration to show."""
@@ -336,17 +349,22 @@ class Program:
 
     def find(self, name: str) -> Any:
         """Return the program's tensor, module or function `name`."""
-        own = [key for key, value in self.names.items() if not key.startswith("_") and is_drawn(value)]
         if name not in self.names:
+            own = self.drawn()
             have = nearest(name, own) or f"It defines: {', '.join(own) or 'nothing that can be drawn'}."
             raise Usage(f"{self.file} has no {name}. {have}")
         what = self.names[name]
         if isinstance(what, type) and hasattr(what, "named_parameters"):
             raise Usage(f"{name} in {self.file} is a module class. Name an instance of it: net = {name}(...).")
         if not library_of_tensor(what) and (not callable(what) or isinstance(what, type)):
-            have, kind = ", ".join(own) or "none", type(what).__name__
-            what = f"{name} in {self.file} is a{'n' * (kind[0] in 'AEIOaeio')} {kind}"
-            raise Usage(f"{what}, neither a tensor nor a function. Choose from: {have}.")
+            have = f"Choose from: {', '.join(own)}." if (own := self.drawn()) else "It has nothing that can be drawn."
+            kind = f"{name} in {self.file} is of type {type(what).__name__}"
+            raise Usage(f"{kind}, neither a tensor nor a function. {have}")
+        if runs_later(what):
+            kind, result = ("coroutine", "awaits it") if inspect.iscoroutinefunction(what) else ("generator", "runs it")
+            raise Usage(
+                f"{name} in {self.file} is a {kind} function: a call computes nothing yet. Name a function that {result}."
+            )
         return what
 
     def making(self, name: str) -> Any:
@@ -388,6 +406,8 @@ class Program:
         what = self.names[name]
         examples = self.names.get("example_inputs") if text is None else ()
         missing = examples is None or isinstance(examples, dict) and name not in examples
+        if "by keyword only" in (why := misfit(what, ())):
+            raise Usage(f"{name} in {self.file} {why}.")
         takes_none = misfit(what, (None,))
         if text is None and not misfit(what, ()) and (missing or takes_none):
             return ()
@@ -401,7 +421,7 @@ class Program:
                 return (value,)
         given = self.arguments(name, text, library)
         if why := misfit(what, given):
-            raise Usage(f"{name} in {self.file} {why}. Pass others with --args.")
+            raise Usage(f"{name} in {self.file} {why}." + " Pass others with --args." * ("--args" not in why))
         return given
 
     def arguments(self, name: str, text: str | None, library: ModuleType | None = None) -> tuple:
@@ -441,10 +461,18 @@ def misfit(function: Any, given: tuple) -> str:
     >>> misfit(lambda a, b: a, (1,))
     "takes (a, b), not the given arguments: missing a required argument: 'b'"
     """
+    from minigrad.record.passes import applied
+
     try:
         expected = inspect.signature(function.forward if is_module(function) else function)
+        if (own := applied(function)) is not None:  # of a Function: the arguments of its forward
+            expected = inspect.signature(own.forward)
+            expected = expected.replace(parameters=[*expected.parameters.values()][own.combined :])
     except (TypeError, ValueError):  # it has no signature
         return ""
+    named = [p.name for p in expected.parameters.values() if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
+    if named:
+        return f"takes {', '.join(named)} by keyword only. --args passes arguments by position: name a function that calls it"
     try:
         expected.bind(*given)
     except TypeError as wrong:

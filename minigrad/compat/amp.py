@@ -19,6 +19,7 @@ from ..autograd.grad_mode import without_layer
 from ..core.frames import EAGER, Frame, Layer, apply_at, current, use
 from ..core.inplace import inplace_at
 from ..core.tensor import Tensor
+from ..diagnose.boundary import guard as _guard
 from ..errors import error, warn
 from .grad_scaler import GradScaler
 
@@ -193,3 +194,6 @@ def custom_bwd(bwd: Callable | None = None, *, device_type: str) -> Any:
     ...         return 2 * g
     """
     return bwd if bwd is not None else lambda backward: backward
+
+
+_guard(__name__)

@@ -18,6 +18,7 @@ from ..autograd.graph import increment_version
 from ..core.function import Function
 from ..core.saved import memory
 from ..core.tensor import Tensor
+from ..diagnose.boundary import guard as _guard
 from ..errors import error
 from ..func.tree import leaves, tree_map
 from ..ops.join import stack
@@ -332,3 +333,6 @@ class Namespace:
                 AttributeError, f"ops.{self._name}", f"has no operator {name}", "make it with library.custom_op"
             )
         return OPERATORS[f"{self._name}::{name}"]
+
+
+_guard(__name__)

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..arrays.devices import Size
 from ..core.tensor import Tensor
+from ..diagnose.boundary import guard as _guard
 from ..errors import error
 from ..ops.broadcast import broadcast_shapes
 from ..ops.compare import equal
@@ -231,3 +232,6 @@ class TanhTransform(Transform):
     _call = lambda t, x: x.tanh()
     _inverse = lambda t, y: y.atanh()
     log_abs_det_jacobian = lambda t, x, y: 2 * (math.log(2) - x - softplus(-2 * x))
+
+
+_guard(__name__)

@@ -12,6 +12,7 @@ from typing import Any
 from ..compile.api import compile
 from ..core.tensor import Tensor
 from ..diagnose import optimizers
+from ..diagnose.boundary import refuse_call
 from ..diagnose.missing_names import similar
 from ..diagnose.modules import (
     check_call,
@@ -77,8 +78,9 @@ class Module(Stateful, Converted):
             if module._hooks_by_kind or EVERY._hooks_by_kind:
                 return module._run_hooked(args, kwargs)
             return module.forward(*args, **kwargs)
-        except TypeError as e:
+        except Exception as e:
             check_call(module, args, kwargs, e)
+            refuse_call(module, args, kwargs, e)
             raise
         finally:
             if events.module_ends is not unheard:

@@ -110,6 +110,10 @@ class Methods(Conversions, TensorMethods, Operations):
                     steps[d] = steps[d + 1] * a.shape[d + 1] if d + 1 < a.ndim else 1
         else:  # NumPy has zeros for empty arrays
             steps = [math.prod([max(n, 1) for n in self.shape[d + 1 :]]) for d in range(self.ndim)]
+        if dim is not None and not hasattr(dim, "__index__"):
+            raise error(
+                TypeError, "stride", f"dim must be an integer, not {type(dim).__name__}", "write dim=0 or dim=-1"
+            )
         return tuple(steps) if dim is None else steps[dim]
 
     def storage_offset(self) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..arrays.halves import widened
 from ..core.tensor import Tensor
+from ..diagnose.boundary import guard as _guard
 from .operations import operations_table
 
 if TYPE_CHECKING:
@@ -98,3 +99,6 @@ def check(function: type, *args: Any, skip: Iterable[str] = (), surrogate: bool 
 def array(x: Any) -> np.ndarray:
     """Return a tensor or a number as an array."""
     return x.detach().numpy() if isinstance(x, Tensor) else np.asarray(x)
+
+
+_guard(__name__)

@@ -30,6 +30,7 @@ from minigrad.errors import error
 from minigrad.files import written
 from minigrad.utils.data import Dataset
 
+from ...diagnose.boundary import guard as _guard
 from .functional import to_pil_image
 
 IMG_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
@@ -408,3 +409,6 @@ class FakeData(VisionDataset):
 
     def __len__(self) -> int:
         return self.size
+
+
+_guard(__name__)

@@ -177,6 +177,9 @@ def pack_padded_sequence(
     tensor([1, 4, 2, 5, 3])
     """
     found = lengths.to("cpu") if isinstance(lengths, Tensor) else tensor(list(lengths), device="cpu")
+    if found.ndim != 1:
+        what = f"lengths must have 1 dimension, but has shape {tuple(found.shape)}"
+        raise error(RuntimeError, "pack_padded_sequence", what, "pass one length for each sequence")
     order = None
     if not enforce_sorted:
         found, order = sort(found, descending=True)
