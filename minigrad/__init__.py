@@ -305,9 +305,4 @@ def __getattr__(name: str) -> _Any:
     placeholders = _import_module(f"{__name__}.compat.placeholders")
     if name in _PLACEHOLDERS:
         return placeholders.module(name)
-    try:
-        return placeholders.top_level(name)
-    except AttributeError:
-        raise _import_module(f"{__name__}.diagnose.missing_names").absent(
-            AttributeError, f"{__name__}.{name}"
-        ) from None
+    return placeholders.top_level(name)

@@ -20,8 +20,8 @@ from .. import cuda, nn, testing
 from ..arrays import dtypes
 from ..arrays.devices import CUDA, Size, device, put_default_device
 from ..core.tensor import Tensor
-from ..diagnose.missing_names import replacement
-from ..errors import OutOfMemoryError, error
+from ..diagnose.missing_names import absent, replacement
+from ..errors import OutOfMemoryError, Unread, error
 from ..func import tree
 from ..linalg import LinAlgError
 from ..nn import convolution, losses, normalization
@@ -150,8 +150,8 @@ class Coordinates:
         if name in ("to", "cpu", "cuda", "float", "double"):
             move = getattr(self._values, name)
             return lambda *args, **keywords: Coordinates(self._indices, move(*args, **keywords), self.shape)
-        what, fix = replacement("torch.sparse_csr_tensor")
-        raise error(AttributeError, name, what, f"call to_dense() first, or {fix}")
+        what, fix = replacement("torch.sparse_csr_tensor")  # of the table: nothing is searched
+        raise Unread(name, lambda: (what, f"call to_dense() first, or {fix}"))
 
 
 def sparse_coo_tensor(
@@ -329,4 +329,4 @@ def top_level(name: str) -> Any:
         return TABLE["top_level"][name]
     if name.endswith("_") and not name.startswith("_") and callable(getattr(Tensor, name, None)):
         return lambda input, *args, **kwargs: getattr(input, name)(*args, **kwargs)
-    raise AttributeError(name)
+    raise absent(AttributeError, f"minigrad.{name}")
