@@ -215,6 +215,7 @@ from .ops.masks import argwhere, masked_fill, masked_scatter, masked_select, non
 from .ops.matmul import addbmm, addmm, addmv, addr, baddbmm, bmm, cross, dot, matmul, mm, mv, outer, vdot
 from .ops.matmul import outer as ger
 from .ops.nn.activation import celu, hardshrink, prelu, relu, selu, threshold
+from .ops.nn.dropout import feature_dropout
 from .ops.nn.softmax import log_softmax, logsumexp, softmax
 from .ops.norms import cdist, dist, norm
 from .ops.order import amax, amin, aminmax, argmax, argmin, max, min
