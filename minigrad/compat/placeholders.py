@@ -28,6 +28,7 @@ from ..nn import convolution, losses, normalization
 from ..nn.module_hooks import EVERY
 from ..ops.from_data import as_tensor
 from ..ops.legacy import ON_GPU
+from ..ops.storage import Storage, TypedStorage, UntypedStorage
 from ..optim.lr_scheduler import LRScheduler
 from ..tensors.hooks import Handle
 from . import amp
@@ -297,6 +298,11 @@ TABLE: dict[str, dict[str, Any]] = {
         **{"set_flush_denormal": always(False), "set_default_tensor_type": set_default_tensor_type},
         "sparse_coo_tensor": sparse_coo_tensor,
         "get_device_module": lambda device=None: cuda,
+        **{
+            "TypedStorage": TypedStorage,
+            "UntypedStorage": UntypedStorage,
+            "is_storage": lambda obj: isinstance(obj, Storage),
+        },
     },
     "underscored": {  # base classes of layers, and others that programs use although they have an underscore
         **{"_LinAlgError": LinAlgError, "RemovableHandle": Handle},
