@@ -182,7 +182,7 @@ def others(tan: tuple | None, level: Level) -> tuple | None:
     return tan[2] if tan[0] is level else (*tan[:2], others(tan[2], level))
 
 
-def tangent_of(a: object, level: Level) -> Tensor | None:
+def tangent_of(a: Any, level: Level) -> Tensor | None:
     """Return the tangent that a carries at this level; a view of a base with a tangent has a view of that tangent."""
     if not isinstance(a, Tensor) or a._layer is not None:
         return None

@@ -37,9 +37,9 @@ class Leaf:
     _meta = property(lambda leaf: ((leaf._shape, leaf._dtype),))
     variable = property(lambda leaf: leaf._ref(), doc="The tensor whose `.grad` this leaf fills; None once it is gone.")
 
-    def fills(self, t: Tensor | None) -> bool:
-        """Return True if gradients are for t: it is not gone, and still requires grad."""
-        return t is not None and (t._edge is self or self._replaced and type(t._edge) is Leaf)
+    def fills(self, t: Tensor) -> bool:
+        """Return True if gradients are for t, which still requires grad."""
+        return t._edge is self or self._replaced and type(t._edge) is Leaf
 
     def tensor_inputs(self) -> list:
         """Return an empty list: the graph ends here."""

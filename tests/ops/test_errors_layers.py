@@ -143,7 +143,7 @@ CASES = [
      'scaled_dot_product_attention', 'the 3 query heads are not a multiple of the 2', 'give all three a head'),
     ('F.rrelu(T(3), 0.5, 0.25)', 'rrelu', 'lower bound should be', '0.5 and 0.25', 'swap them'),
     ('F.feature_alpha_dropout(T(3), 0.5, True)', 'feature_alpha_dropout', 'got shape (3,)', 'use alpha_dropout'),
-    ('torch.feature_dropout(T(3), 0.5, True)', 'feature_dropout', 'requires at least 2 dimensions in the input, but got shape (3,)', 'use dropout'),
+    ('torch.feature_dropout(T(3), 0.5, True)', 'feature_dropout', 'requires at least 2 dimensions', 'got shape (3,)'),
     ('torch.feature_dropout(T(), 0.5, True)', 'feature_dropout', 'got shape ()', 'use dropout'),
     ('F.dropout1d(T(2, 3, 4, 5))', 'dropout1d', '(n, c, length) or (c, length), but got shape (2, 3, 4, 5)', 'use dropout2d'),
     ('F.dropout1d(T(2), training=False)', 'dropout1d', 'but got shape (2,)', 'use dropout2d for images'),

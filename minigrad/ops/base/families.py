@@ -126,7 +126,7 @@ class Pointwise(Primitive):
         if isinstance(a, Tensor) and cls.n_conditions <= j < n_args - cls.n_settings:
             return a if a.dtype == g.dtype else a.to(dtype=g.dtype)  # type: ignore[arg-type]
         if isinstance(a, (int, float)) and j < n_args - cls.n_settings and not (j == cls.number_operand and a):
-            return wrap(np.array(a, g._np_dtype))
+            return wrap(np.array(a, g._np_dtype))  # type: ignore[union-attr]
         return a
 
     @classmethod
