@@ -216,6 +216,7 @@ from .ops.masks import argwhere, masked_fill, masked_scatter, masked_select, non
 from .ops.matmul import addbmm, addmm, addmv, addr, baddbmm, bmm, cross, dot, matmul, mm, mv, outer, vdot
 from .ops.matmul import outer as ger
 from .ops.nn.activation import celu, hardshrink, prelu, relu, selu, threshold
+from .ops.nn.dropout import feature_dropout
 from .ops.nn.softmax import log_softmax, logsumexp, softmax
 from .ops.norms import cdist, dist, norm
 from .ops.order import amax, amin, aminmax, argmax, argmin, max, min
@@ -330,9 +331,4 @@ def __getattr__(name: str) -> _Any:
     placeholders = _import_module(f"{__name__}.compat.placeholders")
     if name in _PLACEHOLDERS:
         return placeholders.module(name)
-    try:
-        return placeholders.top_level(name)
-    except AttributeError:
-        raise _import_module(f"{__name__}.diagnose.missing_names").absent(
-            AttributeError, f"{__name__}.{name}"
-        ) from None
+    return placeholders.top_level(name)

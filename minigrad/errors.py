@@ -19,10 +19,10 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from functools import partial
-from types import ModuleType, TracebackType
+from types import FrameType, ModuleType, TracebackType
 from typing import Any, NoReturn
 
-from .places import Place, transforms, user_frame, user_place, users_part, variables
+from .places import Place, raised_at, raised_in, transforms, user_frame, user_place, users_part, variables
 from .scopes import setting
 
 __all__ = [
@@ -98,7 +98,10 @@ def print_exception_of_thread(args: Any, former: Callable) -> None:
 
 def explain(e: BaseException) -> bool:
     """Add a note to an error of Python itself; return True if it is explained, as minigrad's own errors are."""
-    return any(add_note(e) for add_note in EXPLAIN) or isinstance(e, MinigradError)
+    ours = isinstance(e, MinigradError)
+    if ours and isinstance(e, AttributeError):
+        e.name = None  # else Python adds its own "Did you mean" to the fix
+    return any(add_note(e) for add_note in EXPLAIN) or ours
 
 
 def full_traceback() -> bool:
@@ -166,6 +169,35 @@ class OutsideError(FAMILY[IndexError]):  # type: ignore[misc]
 
 class Interruption(Exception):
     """Base class of exceptions with which minigrad stops one of its computations; no explanation replaces them."""
+
+
+class Unread(FAMILY[AttributeError]):  # type: ignore[misc]
+    """An AttributeError whose message is made when somebody reads it, and which is an ordinary one from then on.
+
+    `hasattr` and `getattr` with a default read nothing, and a search for similar names takes a thousand times as long as they
+    may.  `parts` returns the problem and the remedy; the user's line is found in the traceback.
+    """
+
+    def __init__(self, who: str, parts: Callable[[], tuple[str, str]]):
+        self.operation, self.parts, self.transforms = who, parts, transforms.get()
+
+    def read(self) -> Any:
+        """Make the message, and return this exception."""
+        self.__class__ = FAMILY[AttributeError]  # type: ignore[assignment]
+        self.problem, remedy = self.__dict__.pop("parts")()
+        tb = raised_in(self)
+        self.remedy, self.place = as_imported(remedy, tb and tb.tb_frame), raised_at(self) or user_place()
+        self.args = (str(self),)
+        return self
+
+    __str__ = lambda self: str(self.read())  # type: ignore[assignment]
+    __repr__ = lambda self: repr(self.read())  # type: ignore[assignment]
+    __reduce__ = lambda self: self.read().__reduce__()  # type: ignore[assignment]
+
+
+for _part in ("args", "problem", "remedy", "place"):
+    setattr(Unread, _part, property(lambda e, part=_part: getattr(e.read(), part)))
+Unread.__name__ = Unread.__qualname__ = "AttributeError"  # as tracebacks show it
 
 
 FAMILY |= {MemoryError: OutOfMemoryError, InternalError: InternalError}
@@ -238,9 +270,12 @@ def digits(n: int) -> str:
 OF_MINIGRAD = re.compile(r"(?<![\w.])minigrad\.(?=[a-z_])(?!record/)")
 
 
-def as_imported(code: str) -> str:
-    """Return code with the name under which the user's running file imports minigrad, as torch.ones for minigrad.ones."""
-    if not OF_MINIGRAD.search(code) or (frame := user_frame()) is None:
+def as_imported(code: str, frame: FrameType | None = None) -> str:
+    """Return code with the name under which the user's running file imports minigrad, as torch.ones for minigrad.ones.
+
+    A frame stands for the running file.
+    """
+    if not OF_MINIGRAD.search(code) or (frame := frame or user_frame()) is None:
         return code
     names = [name for name, value in variables(frame).items() if isinstance(value, ModuleType) and is_minigrad(value)]
     return code if not names or "minigrad" in names else OF_MINIGRAD.sub(f"{names[0]}.", code)

@@ -169,12 +169,14 @@ def user_place(depth: int = 1) -> Place | None:
 
 def raised_at(e: BaseException) -> Place | None:
     """Return the innermost of the user's lines that an exception passed through."""
-    tb, found = e.__traceback__, None
-    while tb is not None:
-        if not (file := tb.tb_frame.f_code.co_filename).startswith(BETWEEN):
-            found = Place(file, tb.tb_lineno)
-        tb = tb.tb_next
-    return found
+    tb = raised_in(e)
+    return None if tb is None else Place(tb.tb_frame.f_code.co_filename, tb.tb_lineno)
+
+
+def raised_in(e: BaseException) -> TracebackType | None:
+    """Return the innermost part of an exception's traceback that is of the user's code."""
+    parts = [tb for tb in chain(e.__traceback__) if not tb.tb_frame.f_code.co_filename.startswith(BETWEEN)]
+    return parts[-1] if parts else None
 
 
 def through_users_code(e: BaseException) -> bool:

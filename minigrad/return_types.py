@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import config
-from .errors import error
+from .errors import Unread
 
 if TYPE_CHECKING:
     from .core.tensor import Tensor
@@ -30,7 +30,7 @@ def not_there(self: Any, name: str) -> Any:
     """Raise for an attribute that a result lacks; mostly a method of tensors, meant for one of its fields."""
     fields, kind = self._fields, type(self).__name__
     what = f"returns a named tuple of {', '.join(fields)}, which has no attribute {name}"
-    raise error(AttributeError, kind, what, f"use one of the tensors: {kind}(...).{fields[0]}.{name}")
+    raise Unread(kind, lambda: (what, f"use one of the tensors: {kind}(...).{fields[0]}.{name}"))
 
 
 class Selected(NamedTuple):

@@ -18,7 +18,7 @@ from ..core.context import Ctx, contains_identical
 from ..core.engine import reachable
 from ..core.frames import EAGER, OFF, ON, Frame, current, use
 from ..core.function import Function
-from ..core.graph import Node, ViewOf, output_index, producer
+from ..core.graph import Node, ViewOf, output_index, producer, view_now
 from ..core.inplace import alias_with_history
 from ..core.saved import Saved
 from ..core.tensor import Tensor, is_float
@@ -174,14 +174,14 @@ def others(tan: tuple | None, level: Level) -> tuple | None:
     return tan[2] if tan[0] is level else (*tan[:2], others(tan[2], level))
 
 
-def tangent_of(a: object, level: Level) -> Tensor | None:
+def tangent_of(a: Any, level: Level) -> Tensor | None:
     """Return the tangent that a carries at this level; a view of a base with a tangent has a view of that tangent."""
     if not isinstance(a, Tensor) or a._layer is not None:
         return None
     chain, given = [], a
-    while (tan := carried(a._tan, level)) is None and a._view is not None and a._view.fn is not None:
+    while (tan := carried(a._tan, level)) is None and (view := view_now(a)) is not None and view.fn is not None:
         chain.append(a)
-        a = a._view.parent
+        a = view.parent
     t = None if tan is None else tan[1]
     if t is not None and chain:
         for view in reversed(chain):
@@ -215,7 +215,7 @@ def zero_tangent(x: Tensor, level: Level) -> Tensor:
     """Return x's tangent, or a new one of zeros; for a view, the same view of its base's tangent."""
     t = tangent_of(x, level)
     if t is None:
-        view = x._view
+        view = view_now(x)
         if view is None or view.fn is None:
             with use(recording()):
                 t = laid_out_like(x, x.new_zeros(x.shape))

@@ -19,7 +19,7 @@ from ..core.function import Function
 from ..core.saved import memory
 from ..core.tensor import Tensor
 from ..diagnose.boundary import guard as _guard
-from ..errors import error
+from ..errors import Unread, error
 from ..func.tree import leaves, tree_map
 from ..ops.join import stack
 
@@ -329,9 +329,7 @@ class Namespace:
 
     def __getattr__(self, name: str) -> CustomOpDef:
         if name.startswith("__") or f"{self._name}::{name}" not in OPERATORS:
-            raise error(
-                AttributeError, f"ops.{self._name}", f"has no operator {name}", "make it with library.custom_op"
-            )
+            raise Unread(f"ops.{self._name}", lambda: (f"has no operator {name}", "make it with library.custom_op"))
         return OPERATORS[f"{self._name}::{name}"]
 
 

@@ -20,14 +20,15 @@ from .. import cuda, nn, testing
 from ..arrays import dtypes
 from ..arrays.devices import CUDA, Size, device, put_default_device
 from ..core.tensor import Tensor
-from ..diagnose.missing_names import replacement
-from ..errors import OutOfMemoryError, error
+from ..diagnose.missing_names import absent, replacement
+from ..errors import OutOfMemoryError, Unread, error
 from ..func import tree
 from ..linalg import LinAlgError
 from ..nn import convolution, losses, normalization
 from ..nn.module_hooks import EVERY
 from ..ops.from_data import as_tensor
 from ..ops.legacy import ON_GPU
+from ..ops.storage import Storage, TypedStorage, UntypedStorage
 from ..optim.lr_scheduler import LRScheduler
 from ..tensors.hooks import Handle
 from . import amp, grad_scaler
@@ -150,8 +151,8 @@ class Coordinates:
         if name in ("to", "cpu", "cuda", "float", "double"):
             move = getattr(self._values, name)
             return lambda *args, **keywords: Coordinates(self._indices, move(*args, **keywords), self.shape)
-        what, fix = replacement("torch.sparse_csr_tensor")
-        raise error(AttributeError, name, what, f"call to_dense() first, or {fix}")
+        what, fix = replacement("torch.sparse_csr_tensor")  # of the table: nothing is searched
+        raise Unread(name, lambda: (what, f"call to_dense() first, or {fix}"))
 
 
 def sparse_coo_tensor(
@@ -298,6 +299,11 @@ TABLE: dict[str, dict[str, Any]] = {
         **{"set_flush_denormal": always(False), "set_default_tensor_type": set_default_tensor_type},
         "sparse_coo_tensor": sparse_coo_tensor,
         "get_device_module": lambda device=None: cuda,
+        **{
+            "TypedStorage": TypedStorage,
+            "UntypedStorage": UntypedStorage,
+            "is_storage": lambda obj: isinstance(obj, Storage),
+        },
     },
     "underscored": {  # base classes of layers, and others that programs use although they have an underscore
         **{"_LinAlgError": LinAlgError, "RemovableHandle": Handle},
@@ -329,4 +335,4 @@ def top_level(name: str) -> Any:
         return TABLE["top_level"][name]
     if name.endswith("_") and not name.startswith("_") and callable(getattr(Tensor, name, None)):
         return lambda input, *args, **kwargs: getattr(input, name)(*args, **kwargs)
-    raise AttributeError(name)
+    raise absent(AttributeError, f"minigrad.{name}")

@@ -187,7 +187,7 @@ def accumulate(leaf: Leaf, g: Gradient, this: BackwardRun | None = None) -> None
     """Add to a leaf's `.grad`, in its own memory (the user may modify it, so no other code may hold it), and call the hooks."""
     (grad,) = [to_tensor(g)] if leaf._hooks is None else leaf._hooks.incoming(leaf, [to_tensor(g)])
     t = leaf._ref()
-    if t is not None and t._edge is leaf:  # else it is gone, or no longer requires grad
+    if t is not None and leaf.fills(t):
         add_grad(t, grad)
         if leaf._hooks is not None:
             leaf._hooks.accumulated(t)
@@ -216,7 +216,8 @@ def accumulate_array(leaf: Leaf, g: Array, this: BackwardRun) -> None:
     t, hooks = leaf._ref(), leaf._hooks
     moved = len(KINDS) > 1 and t is not None and on_device(g) != on_device(t._a)
     seen = hooks is not None and (hooks.before or hooks.after)  # hooks take Tensors
-    if seen or t is None or t._edge is not leaf or moved or not (t._grad is None or writable(t._grad)):
+    other = t is not None and t._grad is not None and (t._grad._a.shape != g.shape or not writable(t._grad))
+    if seen or t is None or t._edge is not leaf or moved or other:
         return accumulate(leaf, g, this)
     if t._grad is None:
         owned = leaf in this.owned and hooks is None and type(g) in KINDS and g.base is None

@@ -11,7 +11,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..events import services
-from .saved import Freed, Saved, next_number, unpack, version
+from .saved import Freed, Saved, memory, next_number, unpack, version
 
 if TYPE_CHECKING:
     from .frames import Layer
@@ -24,17 +24,22 @@ Edge: TypeAlias = "Node | OutputEdge | Leaf"
 class Leaf:
     """End of an edge at a tensor that requires grad.  Holds the tensor weakly: a dead tensor needs no gradient."""
 
-    __slots__ = ("__weakref__", "_dtype", "_hooks", "_ref", "_seq", "_shape")
+    __slots__ = ("__weakref__", "_dtype", "_hooks", "_ref", "_replaced", "_seq", "_shape")
     _hooks: Any
+    _replaced: bool  # the tensor has another shape or dtype now, and another leaf
     _edges, _layer, _saved, _trace, next_functions, _shown = (), None, (), None, (), lambda leaf: leaf
     backward_on_arrays: Any = None
 
     def __init__(self, t: Tensor):
-        self._ref, self._seq, self._hooks = weakref.ref(t), next_number(), None
+        self._ref, self._seq, self._hooks, self._replaced = weakref.ref(t), next_number(), None, False
         self._shape, self._dtype = tuple(t.shape), t._np_dtype
 
     _meta = property(lambda leaf: ((leaf._shape, leaf._dtype),))
     variable = property(lambda leaf: leaf._ref(), doc="The tensor whose `.grad` this leaf fills; None once it is gone.")
+
+    def fills(self, t: Tensor) -> bool:
+        """Return True if gradients are for t, which still requires grad."""
+        return t._edge is self or self._replaced and type(t._edge) is Leaf
 
     def tensor_inputs(self) -> list:
         """Return an empty list: the graph ends here."""
@@ -221,7 +226,7 @@ def is_leaf(t: Tensor) -> bool:
 def derive(t: Tensor) -> None:
     """Update the history of a view, and of every view between it and its base, from the base downwards."""
     now, chain = version(t), []
-    while (view := t._view) is not None and view.version != now and view.fixed is not NO_GRAD:
+    while (view := view_now(t)) is not None and view.version != now and view.fixed is not NO_GRAD:
         chain.append(t)
         t = view.parent
     for t in reversed(chain):
@@ -235,6 +240,14 @@ def derive(t: Tensor) -> None:
                 view.fn.record(t._layer, (view.parent, *view.args), t)
                 producer(t._edge)._seq = producer(edge)._seq + 2**-20  # next to it, so that reading orders no sums
                 move_retained(before, t._edge)
+
+
+def view_now(t: Tensor) -> Any:
+    """Return t's ViewOf; after an in-place reshape, which may have been its parent's, it is by strides."""
+    view = t._view
+    if view is not None and view.fn is not None and (since := memory(t).reshaped) and view.version < since[0]:
+        since[1](t)
+    return view
 
 
 def retains(t: Tensor) -> bool:

@@ -26,6 +26,8 @@ class Version:
 
     n, at, writer = 0, 0, ""  # at: the creation number of the last write; nodes with a smaller number are older
     place: Place | None = None
+    # n after the last in-place reshape of a tensor on this memory, and a function that describes an older view by its strides
+    reshaped: tuple[int, Callable] | None = None
 
     def bump(self, writer: str, place: Place | None = None) -> None:
         """Count one more write by an operation, at `place` or, if None, at the user's current line."""

@@ -12,7 +12,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from ..errors import error
+from ..errors import Unread, error
 from ..places import home
 from .missing_table import NEED_TORCH, TABLE, Missing
 
@@ -43,8 +43,10 @@ def row_of(path: str) -> Missing | None:
     PyTorch gives many names to a package and to one of its files: `distributions.cauchy.Cauchy` is `distributions.Cauchy`.
     """
     parts = path.split(".")
-    names = [".".join(parts[:n]) for n in range(len(parts), 0, -1)]
-    return next((ROWS[name] for name in (*names, f"{parts[0]}.{parts[-1]}") if name in ROWS), None)
+    for n in range(len(parts), 0, -1):
+        if (row := ROWS.get(".".join(parts[:n]))) is not None:
+            return row
+    return ROWS.get(f"{parts[0]}.{parts[-1]}")
 
 
 def replacement(name: str) -> tuple[str, str]:
@@ -88,8 +90,7 @@ def is_misspelt(name: str) -> bool:
 
 def absent(kind: type[Exception], name: str) -> Any:
     """Return the exception for a missing name."""
-    what, fix = replacement(name)
-    return error(kind, name, what, fix)
+    return Unread(name, lambda: replacement(name)) if kind is AttributeError else error(kind, name, *replacement(name))
 
 
 def explained(module: str) -> Callable[[str], Any]:

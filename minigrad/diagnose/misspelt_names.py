@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import config
-from ..errors import error
+from ..errors import Unread, error
 from . import missing_names
 from .ctx import PROTOCOL
 
@@ -32,7 +32,7 @@ class Misspelt:
         self.name, self.right = name, right
 
     def __get__(self, t: Any, cls: type) -> Any:
-        raise error(AttributeError, self.name, f"tensors have no attribute {self.name}", f"use x.{self.right}")
+        raise Unread(self.name, lambda: (f"tensors have no attribute {self.name}", f"use x.{self.right}"))
 
     def __set__(self, t: Any, value: Any) -> None:
         fix = f"call x.{self.right}" if self.right.endswith(")") else f"write x.{self.right} = {value!r}"
@@ -59,9 +59,10 @@ class Called:
 
 def not_there(t: Any, name: str) -> Any:
     """Raise for an attribute that a tensor lacks, as `Tensor.__getattr__`."""
-    own = next((vars(c)[name] for c in type(t).__mro__ if name in vars(c)), None)
-    if own is not None:  # a property raised an AttributeError, which Python has dropped
-        return own.__get__(t, type(t))
+    cls = type(t)
+    for c in cls.__mro__:
+        if name in c.__dict__:  # a property raised an AttributeError, which Python has dropped
+            return c.__dict__[name].__get__(t, cls)
     if name.startswith("_") or name in PROTOCOL:  # code probes for such names; method_errors explains those of a ctx
         raise AttributeError(f"'{type(t).__name__}' object has no attribute '{name}'", name=name, obj=t)
     raise missing_names.absent(AttributeError, f"{config.library_name}.Tensor.{name}")

@@ -12,6 +12,7 @@ from ..arrays.dtypes import F4, F8, HALVES, I8
 from ..arrays.kinds import KINDS
 from ..arrays.kinds import zeros as zeros_like
 from ..core.backward import fit_array, to_array
+from ..core.inplace import alias_with_history
 from ..core.saved import Freed, Saved, Version, unpack, version
 from ..core.tensor import Tensor, wrap
 from ..errors import error
@@ -29,7 +30,16 @@ def flat_class(plan: Plan) -> type:
     """Return the operation's node class: a slot for each edge and each saved value, half the memory of a node with tuples."""
     cls, operands, plain, read, outs = plan.cls, plan.operands, plan.plain, plan.read, plan.outs
     edges, shapes = ["n" + k for k in operands], ["s" + k for k in plan.shapes]
-    slots = [*edges, *read, *plain, *shapes, *(("_shape", "_dtype") if len(outs) == 1 else ("_meta",)), "_freed"]
+    views = ["m" + k for k in cls.views]
+    slots = [
+        *edges,
+        *read,
+        *plain,
+        *shapes,
+        *views,
+        *(("_shape", "_dtype") if len(outs) == 1 else ("_meta",)),
+        "_freed",
+    ]
     if plan.counts_numbers or plan.several_numbers:
         slots.append(
             "_number"
@@ -39,7 +49,10 @@ def flat_class(plan: Plan) -> type:
         if k in plain:
             return getattr(node, k)
         if k in read and (kept := getattr(node, k)) is not None:
-            return as_saved(kept, None)
+            found = as_saved(kept, None)
+            if k in cls.views and found.unpack is None:
+                found.tensor = as_it_was(found.tensor, getattr(node, "m" + k))
+            return found
         return ShapeOf(getattr(node, "s" + k)) if k in plan.shapes else None
 
     def number_into(kept: Any, node: Any) -> None:
@@ -70,7 +83,7 @@ def flat_class(plan: Plan) -> type:
         """Drop the saved tensors."""
         if node._freed is None and any([getattr(node, k) is not None for k in read]):
             node._freed = freed
-            for k in read:
+            for k in (*read, *views):
                 setattr(node, k, None)
 
     by_argument = ", ".join(f"node.n{k}" if k in operands else "None" for k in plan.names)
@@ -96,6 +109,15 @@ def as_saved(v: Any, index: int | None) -> Any:
     made = Saved(v, index)
     made.version = 0  # saved without a version, which was 0 then
     return made
+
+
+def as_it_was(t: Tensor, array: Any) -> Tensor:
+    """Return a saved operand on the array that it had in forward; `.data =` may have given it another one."""
+    if array is None or t._layer is not None or t._a is array:
+        return t
+    then = alias_with_history(t)
+    then._a = array
+    return then
 
 
 def twin(out: Tensor) -> Tensor:

@@ -17,7 +17,7 @@ from ..events import events, unheard
 from ..ops.base.families import times
 from ..ops.base.primitive import Primitive, constant_of
 from . import formula_text
-from .flat_nodes import PLAIN, as_saved, constant, numbers
+from .flat_nodes import PLAIN, as_it_was, as_saved, constant, numbers
 from .text_plan import GENERATED, Plan, definition_of, execute, is_pointwise, is_reduction
 
 RECORD = """\
@@ -109,6 +109,7 @@ def generate(cls: Any, plan: Plan, scope: dict) -> None:
     scope = scope | {"recorded": recorded, "evaluated": definition_of(cls, "backward").__func__}
     scope |= {"LayerNode": node, "FLAT": {cls.Flat, node}, "OFF": OFF, "elementwise": Layer.elementwise}
     scope |= {"events": events, "unheard": unheard, "save": save, "number": number, "unpacked": unpacked, "wide": wide}
+    scope |= {"as_it_was": as_it_was}
     scope |= {"times": times, "constant_of": constant_of} | {"f" + k: f for k, f in plan.formulas.items()}
     source = write_record(plan) + (write_backward(plan) if has_backward(plan) else "")
     cls.dispatch_source += f"\n\n{source}"
@@ -169,7 +170,7 @@ def kept(plan: Plan) -> list:
     for k in plan.read:
         value = f"save({k}, {plan.outs.index(k)})" if k in plan.outs else f"save({k})"
         lines.append(f"node.{k} = " + (value if plan.shared(k) else f"{value} if {plan.needed(k)} else None"))
-    return lines
+    return lines + [f"node.m{k} = None" for k in plan.cls.views]
 
 
 def attached(plan: Plan) -> str:
@@ -187,7 +188,8 @@ def write_backward(plan: Plan) -> str:
     cls, several = plan.cls, len(plan.outs) > 1
     reduction, pointwise = is_reduction(cls), is_pointwise(cls)
     gs = [f"g{i}" for i in range(len(plan.outs))] if several else ["g"]
-    values = [f"{k} = node.{k}" for k in plan.plain] + plan.restore("unpacked(node.{k}, node, {index})")
+    values = [f"{k} = node.{k}" for k in plan.plain]
+    values += plan.restore("unpacked(node.{k}, node, {index})", "as_it_was({k}, node.m{k})")
     if several:
         values.append("g = g0")
     if reduction:

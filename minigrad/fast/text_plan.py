@@ -79,16 +79,23 @@ class Plan:
         for k in self.read:
             value = f"twin({k})" if k in self.outs else f"{k} if {k}._ver is None else save({k})"
             lines.append(f"node.{k} = " + (value if self.shared(k) else f"({value}) if {self.needed(k)} else None"))
+            if k in self.cls.views:
+                lines.append(f"node.m{k} = {k}._a")
         return lines
 
-    def restore(self, value: str) -> list:
-        """Return lines that read them back; `value` is the template for reading the slot's value `s`."""
+    def restore(self, value: str, view: str = "node.m{k}") -> list:
+        """Return lines that read them back; `value` is the template for reading the slot's value `s`.
+
+        `view` is the template for an operand of which PyTorch saves a view: the array of then, or the tensor on it.
+        """
         lines = []
         for k in self.read:
             text = value.format(k=k, index=self.outs.index(k) if k in self.outs else None)
             if k == self.number_operand:
                 text = f"n if (n := node._number) and type(n) is not tuple else ({text})"
             lines.append(f"{k} = " + (text if self.shared(k) else f"({text}) if {self.needed(k)} else None"))
+            if k in self.cls.views:
+                lines.append(f"{k} = None if {k} is None else " + view.format(k=k))
         return lines
 
     def forget(self) -> str:
@@ -99,7 +106,12 @@ class Plan:
             "" if all(map(self.shared, self.read)) else f" and ({' or '.join(f'{k} is not None' for k in self.read)})"
         )
         return "\n        ".join(
-            [f"if free is not None{some}:", *[f"node.{k} = None" for k in self.read], "node._freed = free"]
+            [
+                f"if free is not None{some}:",
+                *[f"node.{k} = None" for k in self.read],
+                *[f"node.m{k} = None" for k in self.cls.views],
+                "node._freed = free",
+            ]
         )
 
 

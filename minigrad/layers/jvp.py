@@ -13,7 +13,7 @@ from ..arrays.dtypes import FLOATS
 from ..core.context import contains_identical
 from ..core.frames import Frame, apply_at, use
 from ..core.function import Function, as_tuple
-from ..core.graph import ViewOf
+from ..core.graph import ViewOf, view_now
 from ..core.inplace import inplace_at
 from ..core.saved import version
 from ..core.tensor import Box, Tensor, is_float
@@ -37,7 +37,7 @@ class Jvp(Transform):
         if not self.owns(a):
             return None
         if a._view is not None:
-            base = self.tangent(a._view.parent)
+            base = self.tangent(view_now(a).parent)
             if base is not None and a._view.fn is not None:
                 self.derive(a, base)
             elif (base is not None or a._extra is not None) and (problem := modified_problem(a)):
@@ -120,7 +120,7 @@ class Jvp(Transform):
     def buffer(self, x: Any, t: Tensor | None) -> Tensor:
         """Return the memory of x's tangent, with room for one t per example if a vmap below batches t."""
         if x._view is not None and x._view.fn is not None:
-            self.derive(x, self.buffer(x._view.parent, t))
+            self.derive(x, self.buffer(view_now(x).parent, t))
         elif t is not None and (x._extra is None or not layers_of(t) <= layers_of(x._extra)):
             zeros = laid_out_like(x._value, t.new_zeros(x.shape, dtype=x.dtype))
             with use(recording()):

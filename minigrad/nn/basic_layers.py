@@ -159,7 +159,7 @@ class Dropout(Dropping, function=dropout.dropout):
 
 
 class Dropout1d(Dropping, function=dropout.dropout1d):
-    """Dropout of whole channels of (n, c, length).
+    """Dropout of whole channels of (n, c, length) or (c, length).
 
     >>> import minigrad
     >>> minigrad.nn.Dropout1d(0.5).eval()(minigrad.ones(1, 3))
@@ -168,17 +168,17 @@ class Dropout1d(Dropping, function=dropout.dropout1d):
 
 
 class Dropout2d(Dropping, function=dropout.dropout2d):
-    """Dropout of whole channels of (n, c, height, width).
+    """Dropout of whole channels of (n, c, height, width); other shapes count as (n, c, ...), with a warning.
 
     >>> import minigrad
-    >>> channels = minigrad.nn.Dropout2d(0.5)(minigrad.ones(8, 2, 2)).flatten(1)
-    >>> bool((channels == channels[:, :1]).all())
+    >>> channels = minigrad.nn.Dropout2d(0.5)(minigrad.ones(1, 8, 2, 2)).flatten(2)
+    >>> bool((channels == channels[..., :1]).all())
     True
     """
 
 
 class Dropout3d(Dropping, function=dropout.dropout3d):
-    """Dropout of whole channels of (n, c, depth, height, width).
+    """Dropout of whole channels of (n, c, depth, height, width) or (c, depth, height, width).
 
     >>> import minigrad
     >>> minigrad.nn.Dropout3d(0.5).eval()(minigrad.ones(3, 2, 2, 2)).shape

@@ -23,7 +23,7 @@ from ..diagnose.modules import (
     note_replaced,
     warn_requires_grad,
 )
-from ..errors import error
+from ..errors import Unread, error
 from ..events import events, unheard
 from ..signatures import CallsForward, P, R_co
 from .module_conversion import Converted
@@ -142,8 +142,8 @@ class Module(Stateful, Converted):
         what = f"'{type(self).__name__}' object has no attribute '{name}'"
         if name.startswith("_"):  # libraries probe every object for such names
             raise AttributeError(what)
-        near = "".join([f"write .{n}, or " for n in similar(name, dir(self))[:1]])
-        raise error(AttributeError, type(self).__name__, what, f"{near}assign it in __init__: self.{name} = ...")
+        near = lambda: "".join([f"write .{n}, or " for n in similar(name, dir(self))[:1]])
+        raise Unread(type(self).__name__, lambda: (what, f"{near()}assign it in __init__: self.{name} = ..."))
 
     def __delattr__(self, name: str) -> None:
         for store in (self._parameters, self._buffers, self._modules):

@@ -16,6 +16,7 @@ from .copy import CALLED, to
 from .create import sizes
 from .from_data import SEQUENCES, made
 from .from_data import array_of as array_of_data
+from .storage import Storage
 
 
 class TensorType(type):
@@ -116,6 +117,8 @@ def array_of(data: tuple, target: np.dtype, who: str) -> np.ndarray:
         if who != "Tensor" and first._np_dtype != target:
             raise error(TypeError, who, f"expected a tensor of {target}, got one of {first.dtype}", "use x.to(dtype)")
         return first._a
+    if isinstance(first, Storage):
+        return first.row(target, who)
     if not isinstance(first, (*SEQUENCES, np.ndarray)):
         raise error(
             TypeError, who, f"data must be a sequence (got {type(first).__name__})", "use minigrad.tensor(value)"

@@ -1,8 +1,8 @@
-"""Methods that change a tensor's shape in place: t_, transpose_, squeeze_, unsqueeze_; and its memory: resize_,
+"""Methods that change a tensor's shape in place: t_, transpose_, squeeze_, unsqueeze_, as_strided_; and its memory: resize_,
 resize_as_, set_.
 
-The tensor becomes the view of its former self.  Earlier views would need to follow, but nothing records them; so a
-tensor that shares its memory is an error.
+The tensor gets another array on the same memory, and its history one more view.  Other tensors on that memory keep their
+arrays; if they are views, their histories were derived from shapes that are gone, and are derived by strides from then on.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ from ..arrays.kinds import zeros
 from ..arrays.memory import address
 from ..arrays.memory import storage as owner
 from ..arrays.meta import is_meta
-from ..core.frames import current
-from ..core.graph import Leaf, history, move_retained
-from ..core.inplace import alias_with_history
-from ..core.saved import memory
-from ..core.tensor import Box, Tensor, wrap
+from ..core.frames import current, use
+from ..core.graph import Leaf, history, move_retained, view_now
+from ..core.inplace import alias_with_history, check_writable, layout_of_example
+from ..core.saved import INFERENCE, memory
+from ..core.tensor import Box, Tensor, put_memory, renew_leaf, wrap
 from ..errors import error
 from ..events import events
-from .as_strided import memory_of
+from .as_strided import AsStrided, as_strided, memory_of
 from .base import registry
 from .create import sizes
 from .public_functions import declared, rename_code
 from .shape import squeeze, t, transpose, unsqueeze
+from .storage import Storage
 
 ALONE = 2  # sys.getrefcount of an object that only one attribute holds; the call itself counts one
 
@@ -38,30 +39,57 @@ def reshaping(view: Callable) -> Callable:
     name = view.__name__ + "_"
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        check_unshared(self, name, f"use the out-of-place form: x = x.{view.__name__}(...)")
-        if type(history(self)) is Leaf:
-            raise error(
-                RuntimeError,
-                name,
-                f"a leaf Variable that requires grad, of shape {tuple(self.shape)}, is being used in an in-place operation",
-                f"use the out-of-place form: x.{view.__name__}()",
-            )
+        frame = current()
+        check_writable(frame, name, self, frame.grad and history(self) is not None)  # type: ignore[arg-type]
         events.replaces()
         events.changes(f"changes the shape of a tensor ({name}), which outlives the call", self)
-        memory(self).bump(name)
         old = self._edge
-        new = view(alias_with_history(self), *args, **kwargs)
+        with use(
+            frame.all_grad(frame.grad or type(old) is not Leaf)
+        ):  # without history, gradients would have the old shape
+            new = view(alias_with_history(self), *args, **kwargs)
         if type(self) is Box:
             self._value, self._extra = new._value, new._extra
         else:
             self._a = new._a
-        self._edge, self._tan = new._edge, new._tan
-        move_retained(old, self._edge)
+        reshaped(self, name)
+        if type(self._edge) is not Leaf:
+            self._edge = new._edge
+            move_retained(old, self._edge)
+        self._tan = new._tan
         return self
 
-    method.__doc__ = f"In-place form of {view.__name__}: change the tensor's shape."
+    method.__doc__ = f"In-place form of {view.__name__}: change the shape of this tensor, not of others on its memory."
     signature = registry.in_place_signature(inspect.signature(view))
     return declared(rename_code(method, name), view, signature)
+
+
+def reshaped(self: Tensor, name: str) -> None:
+    """Count the write, let views derive their history anew by strides (graph.view_now), and give a leaf its new shape."""
+    known = memory(self)
+    known.bump(name)
+    if known is not INFERENCE:
+        known.reshaped = known.n, by_strides
+    view_now(self)
+    renew_leaf(self)
+
+
+def by_strides(t: Tensor) -> None:
+    """Describe a view by its place in the memory of its base: the shapes between them may be gone.
+
+    Its parent becomes the base, or what ends the search for it: a leaf, an output of a user's Function, a view made otherwise.
+    """
+    view: Any = t._view
+    base = view.parent
+    while (
+        (up := base._view) is not None and up.fn is not None and up.fixed == view.fixed and type(base._edge) is not Leaf
+    ):
+        base = up.parent
+    a, b = layout_of_example(t), layout_of_example(base)
+    if a.dtype == b.dtype and not is_meta(a):
+        stride, steps = [tuple([s // a.itemsize for s in x.strides]) for x in (a, b)]
+        offset = (address(a) - address(b)) // a.itemsize
+        view.parent, view.fn, view.args = base, AsStrided, (a.shape, stride, offset, steps, 0)
 
 
 def check_unshared(self: Tensor, name: str, fix: str) -> None:
@@ -71,25 +99,40 @@ def check_unshared(self: Tensor, name: str, fix: str) -> None:
         bottom = bottom._value
     # tensors that share memory hold its version, so a tensor that alone holds it has outlived its views
     if self._view is not None or bottom._ver is not None and sys.getrefcount(bottom._ver) > ALONE:
-        what = "the tensor's memory is shared with other tensors (views, detached ones), which could not follow"
+        what = "the tensor's memory is too small, and shared with other tensors (views, detached ones), which could not follow"
         raise error(RuntimeError, name, what, fix)
 
 
 def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
-    """Give the tensor another size: keep its elements in row-major order as far as they fit, and append zeros.
+    """Give the tensor another size: the elements of its memory, from its first one on, in row-major order.
 
-    Raises RuntimeError for a tensor that requires grad, or shares its memory.
+    Other tensors on the memory keep their sizes.  A larger memory than it has is filled up with zeros.
+    Raises RuntimeError for a tensor that requires grad, and if the memory is too small and shared with other tensors.
+
+    >>> import minigrad
+    >>> x = minigrad.arange(6).reshape(2, 3)
+    >>> x[1].resize_(3, 1)
+    tensor([[3],
+            [4],
+            [5]])
     """
     shape = sizes(size, None, "resize_")
     if self.requires_grad:
         what = f"cannot resize variables that require grad: the shape is {tuple(self.shape)}"
         raise error(RuntimeError, "resize_", what, "use x.reshape(...), or x.detach().clone().resize_(...)")
-    check_unshared(self, "resize_", "write x = x.clone().resize_(...)")
+    if shape == tuple(self.shape):
+        return self
     whole = memory_of(owner(self._a)).view(self._np_dtype)
-    row = whole if is_meta(whole) else whole[(address(self._a) - address(whole)) // whole.itemsize :]
-    larger = zeros((math.prod(shape),), row)
-    larger[: row.size] = row[: larger.size]
-    self.data = wrap(larger.reshape(shape))
+    start, n = 0 if is_meta(whole) else (address(self._a) - address(whole)) // whole.itemsize, math.prod(shape)
+    if n > whole.size - start:
+        if whole.size:
+            check_unshared(self, "resize_", "write x = x.clone().resize_(...)")
+        larger = zeros((n,), whole)
+        larger[: whole.size - start] = whole[start:]
+        put_memory(self, larger)
+        self._view, whole, start = None, larger, 0
+    self._a = whole[start : start + n].reshape(shape)
+    reshaped(self, "resize_")
     return self
 
 
@@ -98,23 +141,37 @@ def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None)
     return resize_(self, tuple(the_template.shape))
 
 
-def set_(self: Tensor, source: Tensor | None = None) -> Tensor:
+def set_(
+    self: Tensor,
+    source: Tensor | Storage | None = None,
+    storage_offset: int = 0,
+    size: Any = None,
+    stride: Any = None,
+) -> Tensor:
     """Let the tensor use the memory, the shape and the strides of another, as x.data = source does; return it.
 
+    A storage, or a tensor's, comes with the offset of the first element, the sizes and the strides; of a storage all elements
+    are taken by default.
     Without a source, the tensor becomes empty, so that its memory can be freed.
 
-    Raises TypeError for anything but a tensor, and RuntimeError for a tensor of another dtype, and if this one requires grad,
-    outside no_grad().
+    Raises TypeError for anything but a tensor and a storage, and RuntimeError for one of another dtype, for sizes that leave
+    the memory, and if this tensor requires grad, outside no_grad().
 
     >>> import minigrad
     >>> x, y = minigrad.zeros(2), minigrad.ones(2, 2)
     >>> x.set_(y).mul_(3)
     tensor([[3., 3.],
             [3., 3.]])
-    >>> y[0]
-    tensor([3., 3.])
+    >>> x.set_(y.untyped_storage(), 1, (3,), (1,)), y[0]
+    (tensor([3., 3., 3.]), tensor([3., 3.]))
     """
     source = self.new_empty(0) if source is None else source
+    if isinstance(source, Storage):
+        source = wrap(source.row(self._np_dtype, "set_"))
+        size = source.shape if size is None else size
+    if isinstance(source, Tensor) and size is not None:
+        stride = self.new_empty(size, device="meta").stride() if stride is None else stride
+        source = as_strided(source.detach(), size, stride, storage_offset).detach()
     if not isinstance(source, Tensor) or source.dtype != self.dtype:
         kind, got = TypeError, type(source).__name__
         if isinstance(source, Tensor):
@@ -123,10 +180,12 @@ def set_(self: Tensor, source: Tensor | None = None) -> Tensor:
     if current().grad and history(self) is not None:
         what = f"replaces the memory of a tensor that requires grad, of shape {tuple(self.shape)}: the graph does not know it"
         raise error(RuntimeError, "set_", what, "write it inside `with minigrad.no_grad():`")
-    self.data = source
+    memory(self).bump("set_")
+    put_memory(self, source._a)
+    renew_leaf(self)
     return self
 
 
-METHODS = {f.__name__: f for f in map(reshaping, (t, transpose, squeeze, unsqueeze))}
+METHODS = {f.__name__: f for f in map(reshaping, (t, transpose, squeeze, unsqueeze, as_strided))}
 METHODS |= {"swapaxes_": METHODS["transpose_"], "swapdims_": METHODS["transpose_"]}
 METHODS |= {"resize_": resize_, "resize_as_": resize_as_, "set_": set_}

@@ -7,6 +7,7 @@ from weakref import ref
 
 import numpy as np
 
+from ..arrays import dtypes
 from ..arrays.devices import device
 from ..arrays.kinds import on_device, place
 from ..arrays.memory import address
@@ -32,6 +33,16 @@ class Storage:
     def __init__(self, array: np.ndarray):
         self._array = array
 
+    def row(self, dtype: np.dtype, who: str) -> np.ndarray:
+        """Return the elements as an array of this dtype, not copied; raise RuntimeError if they are of another one."""
+        if self._array.dtype != dtype:
+            what = f"expected a storage of {dtype} or an untyped one, but got one of {self._array.dtype}"
+            raise error(RuntimeError, who, what, "convert the tensor first, or use its untyped_storage()")
+        return self._array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.cpu()._array, dtype, copy=bool(copy or dtype))
+
     def data_ptr(self) -> int:
         """Return the address of the first byte; 0 on the device meta."""
         return 0 if is_meta(self._array) else address(self._array)
@@ -46,6 +57,13 @@ class Storage:
 
     __len__ = size
 
+    def element_size(self) -> int:
+        """Return the number of bytes of an element."""
+        return self._array.itemsize
+
+    is_shared = is_pinned = lambda self: False
+    is_cuda = property(lambda self: on_device(self._array), doc="True for GPU memory.")
+
     @property
     def device(self) -> device:
         """The device of the memory."""
@@ -53,11 +71,11 @@ class Storage:
 
     def cpu(self) -> Storage:
         """Return the same elements in CPU memory: itself, if they are there."""
-        return Storage(self._array.to_host()) if on_device(self._array) else self
+        return type(self)(self._array.to_host()) if on_device(self._array) else self
 
     def cuda(self, device: Any = None) -> Storage:
         """Return the same elements in GPU memory: itself, if they are there."""
-        return self if on_device(self._array) else Storage(transfer.upload(self._array))
+        return self if on_device(self._array) else type(self)(transfer.upload(self._array))
 
     def resize_(self, size: int) -> Storage:
         """Set the number of elements to 0, or back to those of the memory, and return the storage.
@@ -82,7 +100,24 @@ class Storage:
 
     def __getitem__(self, i: Any) -> Any:
         found = self._array[i]
-        return Storage(found) if isinstance(i, slice) else found.item()
+        return type(self)(found) if isinstance(i, slice) else found.item()
+
+    def __setitem__(self, i: Any, value: Any) -> None:
+        self._array[i] = value
+
+    def fill_(self, value: Any) -> Storage:
+        """Set all elements to a number, and return the storage."""
+        self._array[:] = value
+        return self
+
+    def copy_(self, source: Storage) -> Storage:
+        """Copy the elements of another storage of this size, and return this one."""
+        self._array[:] = source._array
+        return self
+
+    def clone(self) -> Storage:
+        """Return a copy."""
+        return type(self)(self._array.copy())
 
     def __iter__(self) -> Any:
         return iter(self.tolist())
@@ -98,14 +133,28 @@ class Storage:
         return f"<minigrad.Storage of {self.size()} elements of {self._array.dtype}: {shown}>"
 
 
-def untyped_storage(self: Tensor) -> Storage:
+class TypedStorage(Storage):
+    """A storage of elements."""
+
+    dtype = property(lambda self: dtypes.of_numpy(self._array.dtype), doc="The type of the elements.")
+
+
+class UntypedStorage(Storage):
+    """A storage of bytes."""
+
+    def row(self, dtype: np.dtype, who: str) -> np.ndarray:
+        """Return the bytes as elements of this dtype."""
+        return self._array[: self._array.size // dtype.itemsize * dtype.itemsize].view(dtype)
+
+
+def untyped_storage(self: Tensor) -> UntypedStorage:
     """Return the memory that the tensor shares with its views, byte by byte."""
-    return Storage(memory_of(owner(self._a)))
+    return UntypedStorage(memory_of(owner(self._a)))
 
 
-def storage(self: Tensor) -> Storage:
+def storage(self: Tensor) -> TypedStorage:
     """Return the memory that the tensor shares with its views, element by element."""
-    return Storage(memory_of(owner(self._a)).view(self._np_dtype))
+    return TypedStorage(memory_of(owner(self._a)).view(self._np_dtype))
 
 
 METHODS = {f.__name__: f for f in (untyped_storage, storage)}

@@ -22,7 +22,7 @@ from ..autograd.profiler import Profiler
 from ..core.backward import to_tensor
 from ..core.engine import BackwardRun
 from ..core.frames import OFF, ON, Frame, Layer, apply_at, current, enter, recorder_of, use
-from ..core.saved import version
+from ..core.saved import plain_tensor, version
 from ..core.tensor import Tensor
 from ..files import written
 from ..scopes import undoing
@@ -324,11 +324,7 @@ class Record(Heard, Layer):
         if self._lent:
             self.settle()
         self.left -= 1
-        try:
-            large = outs[0]._a.nbytes >= LARGE
-        except (AttributeError, IndexError):  # no tensor, or one of a transform
-            large = False
-        if large or not self.left:
+        if not self.left or any([plain_tensor(o)._a.nbytes >= LARGE for o in outs if isinstance(o, Tensor)]):
             self.look()
 
     def look(self) -> None:
@@ -337,7 +333,7 @@ class Record(Heard, Layer):
         self.settle()
         self.weigh()
         grown = self.on_full is not None and len(self.groups) - self.reported >= FULL
-        if grown and self._scope is not None and current() is self._scope.frame:
+        if grown and self._scope is not None and current() is self._scope.value:
             self.reported = len(self.groups)
             self.on_full(self)
 

@@ -17,8 +17,8 @@ from ..arrays.memory import address, begin, is_pinned, storage
 from ..arrays.meta import is_meta
 from ..core.graph import Leaf, Node
 from ..core.inplace import layout_of_example
-from ..core.saved import INFERENCE, Version, plain_tensor, version
-from ..core.tensor import Box, Tensor, wrap
+from ..core.saved import INFERENCE, memory, plain_tensor
+from ..core.tensor import Box, Tensor, put_memory, renew_leaf, wrap
 from ..errors import error
 from ..events import events, services
 from .conversion import Conversions
@@ -179,12 +179,11 @@ class Methods(Conversions, TensorMethods, Operations):
             return
         events.changes("replaces the memory of a tensor (.data =), which outlives the call", self)
         events.replaces()
-        now, self._ver = version(self), Version()  # nodes that saved this tensor notice; the old memory is unchanged
-        self._ver.n = now
-        self._ver.bump(".data =")
-        self._a = other._a
-        if type(self._edge) is Leaf:
-            self._edge._shape, self._edge._dtype = tuple(self.shape), self._np_dtype
+        shape = self._a.shape
+        put_memory(self, other._a)
+        if self._a.shape != shape:  # nodes that saved this tensor cannot use it
+            memory(self).bump(".data =")
+        renew_leaf(self)
 
     def __len__(self) -> int:
         if not self.shape:

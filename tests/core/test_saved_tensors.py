@@ -17,14 +17,47 @@ def test_new_data_does_not_change_tensors_saved_through_an_alias():
     assert v.grad.tolist() == [2.0]
 
 
-def test_new_data_after_a_write_is_detected():
+def test_backward_reads_the_new_data_of_a_saved_tensor():
     w = torch.tensor([2.0], requires_grad=True)
     with torch.no_grad():
         w.add_(1)
+    y, version = w * w, w._version
+    w.data = torch.tensor([7.0])
+    y.backward()
+    assert w.grad.tolist() == [14.0] and w._version == version
+
+
+def test_a_write_to_new_data_is_detected():
+    w = torch.tensor([2.0], requires_grad=True)
     y = w * w
     w.data = torch.tensor([7.0])
-    with pytest.raises(RuntimeError, match="version 2, expected version 1"):
+    with torch.no_grad():
+        w.add_(1)
+    with pytest.raises(RuntimeError, match="version 1, expected version 0"):
         y.backward()
+
+
+def test_new_data_of_another_shape_is_detected():
+    w = torch.ones(3, requires_grad=True)
+    y, z = w * w, w * 2
+    w.data = torch.ones(4)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+    z.sum().backward()  # which has not saved it
+    assert w.grad.tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize("mode", ["arrays", "graph", "debug"])
+@pytest.mark.parametrize("layer", [lambda w, x: torch.nn.functional.linear(x, w, torch.zeros(2)), lambda w, x: x @ w.T])
+def test_a_view_that_is_saved_keeps_the_numbers_of_forward(layer, mode):
+    w, x = torch.arange(6.0).view(2, 3).requires_grad_(), torch.ones(1, 3, requires_grad=True)
+    with torch.debug() if mode == "debug" else torch.enable_grad():
+        y = layer(w, x)
+        w.data = w.data * torch.tensor([0.0, 1.0, 1.0])
+        gx, gw = torch.autograd.grad(y, (x, w), torch.ones(1, 2), create_graph=mode == "graph")
+    assert gx.tolist() == [[3, 5, 7]] and gw.tolist() == [[1, 1, 1], [1, 1, 1]]
+    if mode == "graph":
+        assert torch.autograd.grad(gx.sum(), w)[0].tolist() == [[1, 1, 1], [1, 1, 1]]
 
 
 def test_a_backward_may_write_to_a_tensor_that_only_its_node_saved():

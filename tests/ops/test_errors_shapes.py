@@ -8,17 +8,17 @@ from tests.refusals import check, marked
 def lend(module, given):
     """Programs of more than one statement."""
 
-    def transposed_beside_a_view():
+    def enlarged_beside_a_view():
         x = given["T"](2, 3)
         y = x.view(6)
-        x.t_()
+        x.resize_(7)
         return y
 
     def condition(x):
         if x:
             pass
 
-    return {"transposed_beside_a_view": transposed_beside_a_view, "condition": condition}
+    return {"enlarged_beside_a_view": enlarged_beside_a_view, "condition": condition}
 
 
 # fmt: off
@@ -41,7 +41,7 @@ CASES = [
     ('T(3).set_(T(3).double())', 'set_', 'but got one of minigrad.float64', 'x.data = y'),
     ('T(3).set_([1.0])', 'set_', 'expected a tensor of minigrad.float32, but got list', 'x.set_(y)'),
     ('T(3).requires_grad_().set_(T(3))', 'set_', 'replaces the memory of a tensor that requires grad', 'no_grad():'),
-    ('torch.ones(3).view(3).resize_(2)', 'resize_', 'memory is shared with other tensors', 'write x = x.clone().resize_'),
+    ('torch.ones(3).view(3).resize_(4)', 'resize_', 'too small, and shared with other tensors', 'write x = x.clone().'),
     ('T(3).float_power_(2)', 'float_power_', 'has dtype float32, but the result', 'write x = x.float_power(exponent)'),
     ('torch.hsplit(T(), 1)', 'hsplit', 'at least 1 dimension, but got one of shape ()', 'use tensor_split(input, sections'),
     ('torch.vsplit(T(6), 2)', 'vsplit', 'at least 2 dimensions, but got one of shape (6,)', 'use tensor_split(input, sections'),
@@ -148,9 +148,9 @@ CASES = [
     ('T(5).unfold(0, 2, 0)', 'unfold', 'step is 0 but must be > 0', 'write step=1'),
     ('T(6).as_strided((2, 3), (3,))', 'as_strided', 'none negative, got (2, 3) and (3,)', 'write one stride for'),
     ('T(6).as_strided((2, 3), (4, 1))', 'as_strided', 'sizes (2, 3), strides (4, 1), storage', 'choose smaller sizes or'),
-    ('T(6, requires_grad=True).t_()', 't_', 'a leaf Variable that requires grad, of shape (6,)', 'x.t()'),
-    ('torch.ones(3, 4, requires_grad=True).t_()', 't_', 'a leaf Variable that requires grad, of shape (3, 4)', 'x.t()'),
-    ('transposed_beside_a_view()', 't_', "the tensor's memory is shared with other", 'use the out-of-place form: x ='),
+    ('T(6, requires_grad=True).t_()', 't_', 'a leaf Variable that requires grad, of shape (6,)', 'y = x.t('),
+    ('torch.ones(3, 4, requires_grad=True).t_()', 't_', 'a leaf Variable that requires grad, of shape (3, 4)', 'y = x.t('),
+    ('enlarged_beside_a_view()', 'resize_', 'memory is too small, and shared with other', 'write x = x.clone().resize_'),
     ('torch.tensor([[1, 2], [3]])', 'tensor', 'expected sequences of equal length at dim 1, got', 'give every row the same'),
     ('torch.tensor([[1, 2], 3])', 'tensor', 'mixes numbers and lists at dim 1', 'give every row the same depth'),
     ('torch.tensor([T(2), T(2)])', 'tensor', 'one element, found one of shape (2,)', 'use torch.stack(tensors)'),

@@ -75,6 +75,25 @@ def test_dropout2d_drops_whole_channels():
     assert set(np.unique(y)) == {0.0, 2.0} and (y == y[..., :1, :1]).all()
 
 
+@pytest.mark.parametrize(
+    ("f", "shape", "lead", "says"),
+    [
+        (F.dropout2d, (30, 20), 2, "the first two dimensions are n and c"),
+        (F.dropout2d, (8, 16, 9), 2, r"a single image \(c, height, width\) is input.unsqueeze\(0\)"),
+        (F.dropout2d, (8, 16, 2, 2, 2), 2, r"but got \(8, 16, 2, 2, 2\)"),
+        (F.dropout3d, (90, 3), 1, "the first dimension is c"),
+    ],
+)
+def test_a_dropout_of_other_dimensions_takes_the_first_ones_and_warns(f, shape, lead, says):
+    minigrad.manual_seed(0)
+    with pytest.warns(minigrad.MinigradWarning, match=says) as given:
+        y = f(minigrad.ones(*shape), 0.5)
+    assert given[0].message.name == "dropout-dimensions" and "use feature_dropout" in str(given[0].message)
+    assert 0.3 < (y == 0).double().mean().item() < 0.7
+    channels = y.reshape(*shape[:lead], -1)
+    assert bool((channels == channels[..., :1]).all())
+
+
 def test_dropout_in_evaluation_or_with_p_0_returns_its_input():
     x = minigrad.ones(3)
     assert F.dropout(x, 0.5, training=False) is x

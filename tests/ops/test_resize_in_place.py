@@ -12,7 +12,10 @@ def test_resizing_to_fewer_elements_keeps_the_first():
 
 
 def test_resizing_keeps_the_offset_of_the_tensor():
-    assert minigrad.from_numpy(np.arange(6)[2:]).resize_(2).tolist() == [2, 3]
+    a = np.arange(6)
+    x = minigrad.from_numpy(a[2:]).resize_(2, 1)
+    x[0] = 9
+    assert x.tolist() == [[9], [3]] and a.tolist() == [0, 1, 9, 3, 4, 5]
 
 
 def test_resizing_to_more_elements_adds_zeros():
@@ -24,12 +27,20 @@ def test_resizing_to_the_size_of_another_tensor():
     assert minigrad.arange(6).resize_as_(minigrad.ones(2, 3)).tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
-def test_a_tensor_with_views_is_refused():
+def test_a_tensor_shares_its_memory_after_it_too():
     x = minigrad.arange(6)
     y = x.view(2, 3)
-    for t in (x, y):
-        with pytest.raises(RuntimeError, match="memory is shared"):
-            t.resize_(2)
+    assert y.resize_(2).tolist() == [0, 1] and y.resize_(6).tolist() == x.tolist()
+    y[0] = 7
+    assert x[0] == 7 and x.resize_(3, 2).shape == (3, 2) and y.shape == (6,)
+
+
+def test_a_memory_that_is_too_small_for_a_tensor_with_views_is_refused():
+    x = minigrad.arange(6)
+    y = x.view(2, 3)
+    for t in (x, y, x[3:]):
+        with pytest.raises(RuntimeError, match="memory is too small, and shared"):
+            t.resize_(7)
 
 
 def test_resizing_a_saved_tensor_is_detected():

@@ -18,6 +18,7 @@ DRAWS = {
     "dropout1d(input, p=0.5, training=True, inplace=False)": DROPPED,
     "dropout2d(input, p=0.5, training=True, inplace=False)": DROPPED,
     "dropout3d(input, p=0.5, training=True, inplace=False)": DROPPED,
+    "feature_dropout(input, p, train)": DROPPED,
     "alpha_dropout(input, p=0.5, training=False, inplace=False)": TO_LIMIT,
     "feature_alpha_dropout(input, p=0.5, training=False, inplace=False)": TO_LIMIT,
     "rrelu(input, lower=1 / 8, upper=1 / 3, training=False, inplace=False)": (

@@ -118,21 +118,15 @@ class Pointwise(Primitive):
 
     @classmethod
     def operand(cls, j: int, bound: tuple, n_args: int, g: Tensor | Array) -> Any:
-        """Return the value of an operand, as a float.
+        """Return the value of an operand in the dtype of g, to which the forward converted it: its logarithm has more digits.
 
-        Numbers become 0-d tensors: x / 0.0 is an infinity, not an exception.  Integers become floats, as in the forward: int8
-        has no room for squares, and its logarithm is a float16.
+        Numbers become 0-d tensors: x / 0.0 is an infinity, not an exception.
         """
         a = bound[j] if j < n_args else None
-        if isinstance(a, Tensor):
-            return (
-                a
-                if a._np_dtype in dtypes.FLOATS or not cls.n_conditions <= j < n_args - cls.n_settings
-                else a.to(dtype=g.dtype)  # type: ignore[arg-type]
-            )
+        if isinstance(a, Tensor) and cls.n_conditions <= j < n_args - cls.n_settings:
+            return a if a.dtype == g.dtype else a.to(dtype=g.dtype)  # type: ignore[arg-type]
         if isinstance(a, (int, float)) and j < n_args - cls.n_settings and not (j == cls.number_operand and a):
-            like = next((b for b in bound if isinstance(b, Tensor) and b._np_dtype in dtypes.FLOATS), None)
-            return wrap(np.array(a, np.float64 if like is None else like._np_dtype))
+            return wrap(np.array(a, g._np_dtype))  # type: ignore[union-attr]
         return a
 
     @classmethod
@@ -171,9 +165,9 @@ class Pointwise(Primitive):
 
     @staticmethod
     def plain(v: Any, dtype: np.dtype) -> Any:
-        """Return float arrays unchanged, integers and numbers as floats (see operand), and None for an unsaved value."""
-        if type(v) in KINDS:
-            return v if v.dtype in dtypes.FLOATS else v.astype(dtype)
+        """Return arrays and numbers in the dtype of the gradient (see operand), and None for an unsaved value."""
+        if type(v) in KINDS or isinstance(v, np.generic):
+            return v if v.dtype == dtype else v.astype(dtype)
         return dtype.type(v) if isinstance(v, (int, float)) else None if type(v) is ShapeOf else v
 
     @classmethod
@@ -191,7 +185,9 @@ class Pointwise(Primitive):
         """Return the sum of the tangents, each times its partial derivative."""
         total = None
         for i, t in enumerate(tangents):
-            if t is not None and (term := cls.evaluate(i, primals + outs, len(primals), (t,))) is not None:
+            if t is not None and cls.parameter(i) in cls.formulas:
+                t = t if t._np_dtype == outs[0]._np_dtype else t.to(outs[0].dtype)
+                term = cls.evaluate(i, primals + outs, len(primals), (t,))
                 total = term if total is None else added(total, term, tangents)
         return total
 

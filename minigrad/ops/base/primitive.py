@@ -22,7 +22,7 @@ from ...arrays.kinds import KINDS, Array, as_array, on_device, place, require_on
 from ...core.frames import EAGER, Frame, Layer, apply_at, current, node_made
 from ...core.function import Function, as_tuple
 from ...core.graph import Node, OutputEdge
-from ...core.inplace import link_view
+from ...core.inplace import alias_with_history, link_view
 from ...core.saved import INFERENCE, plain_tensor, save, unpack
 from ...core.tensor import Box, Tensor, describe, edges_of, levels, wrap
 from ...errors import MinigradError, error, raise_instead
@@ -71,6 +71,7 @@ class Primitive(Function):
     batch: Any = None  # (arguments with the batch dimension in front) -> the arguments of the call for the whole batch
     layout: Any = None  # the memory order of the results (layouts.py)
     update: Any = None  # impl that writes into its first argument and returns nothing: for writes to few elements
+    views: tuple = ()  # operands of which PyTorch saves a view: `.data =` does not change the numbers that backward reads
     takes_half = False  # impl takes float16 and bfloat16 directly, for example to move elements (arrays/halves.py)
     kernel_takes_half = False  # its device kernels take them too, and compute in higher precision
     quiet = False  # impl, or a helper in ops/, calls NumPy's functions itself, which may warn (arrays/errstate.py)
@@ -256,7 +257,7 @@ class Primitive(Function):
         kept = [ShapeOf(a._sizes) if not reads[i] and isinstance(a, Tensor) else a for i, a in enumerate(args)]
         for i in cls.saving_order(args):
             if reads[i]:
-                kept[i] = save(args[i])
+                kept[i] = save(alias_with_history(args[i]) if cls.names[i] in cls.views else args[i])
         if True not in results:
             return (*kept, *[None] * len(outs))
         return (*kept, *[save(outs[k], k) if read else None for k, read in enumerate(results)])

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 
 from ...core.tensor import Tensor
-from ...errors import error
+from ...errors import error, warn
 from ...events import events
+from ..base.registry import op
 from ..compare import where
 from ..random import fine, uniform
 from .activation import leaky_relu
 from .entry import functional
+
+LIMIT = -1.7580993408473766  # the negative limit of SELU: -scale * alpha
 
 
 @functional("T(3, 4), 0.5, False", shown="T(3, 4)")
@@ -19,25 +22,55 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 
     Raises ValueError if p is not a probability.  Source: Srivastava et al., "Dropout", 2014.
     """
-    return drop("dropout", input, p, training, inplace, tuple(input.shape))
+    return drop("dropout", input, p, training, inplace)
 
 
 @functional("T(2, 3, 4), 0.5, False", shown="T(2, 3, 4)")
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Drop whole channels of (n, c, length) or (c, length)."""
-    return drop("dropout1d", input, p, training, inplace, (*input.shape[:-1], 1))
+    """Drop whole channels of (n, c, length) or (c, length).  Raises RuntimeError for other shapes."""
+    check_probability("dropout1d", p)
+    if input.ndim not in (2, 3):
+        what = (
+            f"expects an input of 2 or 3 dimensions, (n, c, length) or (c, length), but got shape {tuple(input.shape)}"
+        )
+        raise error(RuntimeError, "dropout1d", what, "use dropout2d for images, dropout to drop elements")
+    return drop("dropout1d", input, p, training, inplace, input.ndim - 1)
 
 
 @functional("T(2, 3, 4, 2), 0.5, False", shown="T(2, 3, 4, 2)")
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Drop whole channels of (n, c, height, width) or (c, height, width)."""
-    return drop("dropout2d", input, p, training, inplace, (*input.shape[:-2], 1, 1))
+    """Drop whole channels of (n, c, height, width).
+
+    The first two dimensions count as n and c in any shape, with a warning; a single image is no exception.
+    """
+    if input.ndim != 4:
+        one = "; a single image (c, height, width) is input.unsqueeze(0)" if input.ndim == 3 else ""
+        expect_dimensions("dropout2d", input, f"(n, c, height, width){one}", "the first two dimensions are n and c")
+    return drop("dropout2d", input, p, training, inplace, 2)
 
 
 @functional("T(2, 3, 2, 2, 2), 0.5, False", shown="T(2, 3, 2, 2, 2)")
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Drop whole channels of (n, c, depth, height, width) or (c, depth, height, width)."""
-    return drop("dropout3d", input, p, training, inplace, (*input.shape[:-3], 1, 1, 1))
+    """Drop whole channels of (n, c, depth, height, width) or (c, depth, height, width).
+
+    In other shapes the first dimension counts as c, with a warning.
+    """
+    if input.ndim not in (4, 5):
+        shapes = "(n, c, depth, height, width) or (c, depth, height, width)"
+        expect_dimensions("dropout3d", input, shapes, "the first dimension is c")
+    return drop("dropout3d", input, p, training, inplace, 2 if input.ndim == 5 else 1)
+
+
+@op("T(2, 3, 4), 0.5, False", method=False, shown="T(2, 3, 4), 0.5, True")
+def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """Drop whole channels of (n, c, ...): in (n, c) every element.  Raises RuntimeError for fewer dimensions.
+
+    >>> import minigrad
+    >>> x = minigrad.feature_dropout(minigrad.ones(8, 3, 2), 0.5, train=True)
+    >>> bool((x[..., 0] == x[..., 1]).all())
+    True
+    """
+    return drop("feature_dropout", input, p, train, False, 2)
 
 
 @functional("T(3, 4), training=False", "T(3, 4), 0.1, 0.3", shown="T(3, 4), training=True", node="RreluWithNoise")
@@ -66,47 +99,47 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
 
     Source: Klambauer et al., "Self-normalizing neural networks", 2017.
     """
-    return drop_to_limit("alpha_dropout", input, p, training, inplace, tuple(input.shape))
+    return drop("alpha_dropout", input, p, training, inplace, None, LIMIT)
 
 
 @functional("T(2, 3, 4), 0.5, False", shown="T(2, 3, 4), 0.5, True")
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """Apply alpha_dropout to whole channels of (n, c, ...)."""
-    if training and input.ndim < 2:
-        raise error(
-            RuntimeError,
-            "feature_alpha_dropout",
-            f"feature dropout requires at least 2 dimensions in the input, but got shape {tuple(input.shape)}",
-            "pass (n, c, ...), or use alpha_dropout",
-        )
-    shape = (*input.shape[:2], *(1,) * (input.ndim - 2))
-    return drop_to_limit("feature_alpha_dropout", input, p, training, inplace, shape)
+    """Apply alpha_dropout to whole channels of (n, c, ...).  Raises RuntimeError for fewer dimensions."""
+    return drop("feature_alpha_dropout", input, p, training, inplace, 2, LIMIT)
 
 
-def drop_to_limit(who: str, input: Tensor, p: float, training: bool, inplace: bool, shape: tuple) -> Tensor:
-    """Replace the input by SELU's limit with probability p, and rescale; the noise has this `shape`, which broadcasts."""
+def drop(
+    who: str, input: Tensor, p: float, training: bool, inplace: bool, lead: int | None = None, limit: float = 0.0
+) -> Tensor:
+    """Replace elements by `limit` with probability p, and rescale so that the mean stays, and for SELU's limit the variance.
+
+    The elements at one place of the first `lead` dimensions (None: all dimensions) are replaced together.
+    """
     check_probability(who, p)
-    if not training or p == 0:
-        return input
-    if p == 1:
-        return input.mul_(0.0) if inplace else input * 0.0
-    limit = -1.7580993408473766  # -scale * alpha of selu
-    a = 1 / math.sqrt((1 - p) * (1 + p * limit * limit))
-    keep = uniform(shape, fine(input._np_dtype), None, who, input.device) >= p
-    out = where(keep, input, limit) * a - a * p * limit
-    return input.copy_(out) if inplace else out
-
-
-def drop(who: str, input: Tensor, p: float, training: bool, inplace: bool, shape: tuple) -> Tensor:
-    """Multiply the input by noise of a shape that broadcasts: 0 with probability p, else 1 / (1 - p)."""
-    check_probability(who, p)
-    if not training or p == 0:
+    if not training or p == 0 or 0 in input.shape:
         return input
     events.dropped(who)
-    noise = (uniform(shape, fine(input._np_dtype), None, who, input.device) >= p).to(input.dtype)
-    if p < 1:
-        noise = noise * (1 / (1 - p))
+    if p == 1:
+        return input.mul_(0) if inplace else input * 0
+    shape = tuple(input.shape)
+    if lead is not None:
+        if len(shape) < lead or not shape:
+            what = f"feature dropout requires at least 2 dimensions in the input, but got shape {shape}"
+            raise error(RuntimeError, who, what, f"pass (n, c, ...), or use {'alpha_' if limit else ''}dropout")
+        shape = (*shape[:lead], *(1,) * (len(shape) - lead))
+    keep = uniform(shape, fine(input._np_dtype), None, who, input.device) >= p
+    if limit:
+        a = 1 / math.sqrt((1 - p) * (1 + p * limit * limit))
+        out = where(keep, input, limit) * a - a * p * limit
+        return input.copy_(out) if inplace else out
+    noise = keep.to(input.dtype) * (1 / (1 - p))
     return input.mul_(noise) if inplace else input * noise
+
+
+def expect_dimensions(who: str, input: Tensor, shapes: str, meaning: str) -> None:
+    """Warn about an input of another number of dimensions, which PyTorch announces to refuse one day."""
+    what = f"expects an input of shape {shapes}, but got {tuple(input.shape)}: {meaning}, and the rest is one channel"
+    warn("dropout-dimensions", who, what, "use feature_dropout for other shapes, dropout to drop elements")
 
 
 def check_probability(who: str, p: float) -> None:

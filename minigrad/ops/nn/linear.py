@@ -26,7 +26,7 @@ class Affine(Primitive):
     lowering = "affine"
     dimensions = "affine"
     call = "linear(x, weight, bias)"
-    node = "Addmm"
+    node, views = "Addmm", ("weight",)
     arrays = quiet = True
     dx = lambda g, weight: multiply(g, weight)
     dweight = lambda g, x: multiply(rows(g).mT, rows(x))

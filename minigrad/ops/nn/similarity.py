@@ -8,6 +8,7 @@ from ...tensors.printing import error_notes
 from ..broadcast import broadcast_tensors
 from ..compare import where
 from ..norms import pairwise_distance
+from ..predicates import result_type
 from .entry import functional
 from .loss import chosen, reduced
 from .normalize import normalize
@@ -21,7 +22,8 @@ from .normalize import normalize
 )
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """Return the cosine of the angle between vectors along `dim`; norms are clamped to at least `eps`."""
-    x1, x2 = [normalize(x, 2, dim, eps) for x in broadcast_tensors(x1, x2)]
+    dtype = result_type(x1, x2)  # norms, too, are of the common dtype
+    x1, x2 = [normalize(x.to(dtype), 2, dim, eps) for x in broadcast_tensors(x1, x2)]
     return (x1 * x2).sum(dim)
 
 
