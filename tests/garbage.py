@@ -181,7 +181,7 @@ LIBRARY = str(Path(minigrad.__file__).parent) + os.sep
 WORDS_OF_PYTHON = re.compile(
     r"object has no attribute|to unpack|object is not (?:iterable|callable|subscriptable)|"
     r"object does not|unhashable|unsupported operand|not supported between|"
-    r"has no len\(\)|cannot be interpreted|invalid literal|ufunc|numba|referenced before|(?<![\w'<.])_(?!use_new)[a-z]\w+"
+    r"has no len\(\)|cannot be interpreted|invalid literal|ufunc|numba|referenced before|(?<![\w'<.])_(?!use_new|scale)[a-z]\w+"
 )
 SKIPPED = re.compile(
     "minigrad.errors|minigrad.distributed|minigrad.kernels|minigrad.warmup|set_num_threads|silence|fork_rng|cuda"
@@ -305,7 +305,7 @@ def speaks_of_internals(e: BaseException | None) -> str:
     code = frames[-1].tb_frame.f_code
     if code.co_filename == __file__ or code.co_filename.startswith("<example"):
         return ""  # a function of the example raised it
-    if str(e).startswith(("argument '", "AClass()")):
+    if str(e).startswith(("argument '", "AClass()", "a_function()")):
         return ""  # of another library, which names the argument, or of the user's class
     on_purpose = code.co_code[frames[-1].tb_lasti] == dis.opmap["RAISE_VARARGS"]
     words = WORDS_OF_PYTHON.findall(str(e))

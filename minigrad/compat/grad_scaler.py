@@ -15,6 +15,7 @@ from .. import cuda
 from ..arrays import dtypes
 from ..autograd.grad_mode import no_grad
 from ..core.tensor import Tensor
+from ..diagnose.boundary import guard as _guard
 from ..errors import error, warn
 from ..ops.create import full
 
@@ -299,3 +300,6 @@ class CudaGradScaler(GradScaler):
 def fresh() -> dict:
     """Return the state of an optimizer at the beginning of an iteration."""
     return {"stage": OptState.READY, "found_inf_per_device": {}}
+
+
+_guard(__name__)

@@ -33,7 +33,7 @@ SPECIAL = {"__init__", "__getitem__", "__setitem__", "__delitem__"}
 # classes that serve every operation, and functions of every step, which check their own arguments
 BUSY = tuple([OWN + name for name in ("record.", "arrays.", "autograd.grad_mode")])
 HOT = {"backward", "grad", "Module.named_modules"}
-guarded: set[Any] = set()  # functions and classes
+guarded: dict[Any, Any] = {}  # functions and classes -> the function to call instead, if there is one
 
 
 def guard(*modules: ModuleType | str) -> None:
@@ -55,7 +55,7 @@ def with_handler(f: FunctionType) -> Callable:
     made.__wrapped__, made.__doc__, made.__module__, made.__qualname__ = f, f.__doc__, f.__module__, f.__qualname__
     made.__annotations__ = f.__annotations__
     vars(made).update(vars(f))
-    guarded.add(made)
+    guarded[f] = guarded[made] = made
     return made
 
 
@@ -66,7 +66,7 @@ def guard_class(cls: type) -> None:
     for base in cls.__mro__:
         if not base.__module__.startswith(OWN) or base in guarded or base is Tensor:
             continue
-        guarded.add(base)
+        guarded[base] = base
         for name, f in list(vars(base).items()):
             each_step = hasattr(cls, "add_param_group") and name in ("step", "zero_grad", "update")
             public = name in SPECIAL or name[0] != "_" and name != "forward" and not each_step
@@ -79,15 +79,14 @@ def guard_function(f: FunctionType, space: dict, name: str) -> None:
 
     A function with a closure keeps its code; another one replaces it in the module that is guarded, and in its own.
     """
-    if f in guarded:
-        return
     if f.__closure__:
         own = vars(sys.modules[f.__module__])
-        space[name] = with_handler(f)
+        space[name] = made = guarded.get(f) or with_handler(f)
         if own.get(f.__name__) is f:
-            own[f.__name__] = space[name]
+            own[f.__name__] = made
+    if f in guarded:
         return
-    guarded.add(f)
+    guarded[f] = f
     inner = FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__)
     inner.__kwdefaults__, inner.__module__, inner.__qualname__ = f.__kwdefaults__, f.__module__, f.__qualname__
     inner.__doc__, inner.__annotations__ = f.__doc__, f.__annotations__
@@ -98,7 +97,9 @@ def is_open(f: FunctionType) -> bool:
     """Return True if a function takes arguments, does not look for its caller's frame, and explains no errors already."""
     code, varies = f.__code__, inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
     takes = code.co_argcount + code.co_kwonlyargcount > ("self" in code.co_varnames[:1]) or code.co_flags & varies
-    return bool(takes) and f.__qualname__ not in HOT and "_getframe" not in code.co_names and id(code) not in CODES
+    if not takes or f.__qualname__ in HOT or "_getframe" in code.co_names:
+        return False
+    return not (id(code) in CODES and hasattr(f, "__wrapped__"))
 
 
 def handler(f: Callable) -> CodeType:

@@ -110,10 +110,9 @@ class Methods(Conversions, TensorMethods, Operations):
                     steps[d] = steps[d + 1] * a.shape[d + 1] if d + 1 < a.ndim else 1
         else:  # NumPy has zeros for empty arrays
             steps = [math.prod([max(n, 1) for n in self.shape[d + 1 :]]) for d in range(self.ndim)]
-        if dim is not None and not hasattr(dim, "__index__"):
-            raise error(
-                TypeError, "stride", f"dim must be an integer, not {type(dim).__name__}", "write dim=0 or dim=-1"
-            )
+        if dim is not None and (not hasattr(dim, "__index__") or not -self.ndim <= dim < self.ndim):
+            kind, got = (IndexError, dim) if hasattr(dim, "__index__") else (TypeError, type(dim).__name__)
+            raise error(kind, "stride", f"dim must be an integer below {self.ndim}, got {got}", "write dim=0 or dim=-1")
         return tuple(steps) if dim is None else steps[dim]
 
     def storage_offset(self) -> int:

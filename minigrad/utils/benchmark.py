@@ -20,6 +20,7 @@ import numpy as np
 import minigrad
 
 from .. import cuda
+from ..diagnose.boundary import guard as _guard
 from ..errors import error
 from ..kernels.threads import get_num_threads, set_num_threads
 
@@ -291,3 +292,6 @@ class Compare:
         times = {k: float(text.split()[0]) for k, text in enumerate(line) if k and text.strip()}
         best = min(times, key=times.__getitem__)
         return [f"\033[32m{text}\033[0m" if k == best else text for k, text in enumerate(line)]
+
+
+_guard(__name__)

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..core.tensor import Tensor
+from ..diagnose.boundary import guard as _guard
 from ..errors import error
 
 __all__ = ["SummaryWriter"]
@@ -311,3 +312,6 @@ def image_field(height: int, width: int, png: bytes) -> bytes:
 def node(name: str, kind: str, inputs: Any = ()) -> bytes:
     """Return a node of a graph."""
     return sized(1, sized(1, name), sized(2, kind), *[sized(3, one) for one in inputs])
+
+
+_guard(__name__)
