@@ -18,9 +18,9 @@ from ..core.context import Ctx, contains_identical
 from ..core.engine import reachable
 from ..core.frames import EAGER, OFF, ON, Frame, current, use
 from ..core.function import Function
-from ..core.graph import Node, ViewOf, output_index, producer, view_now
+from ..core.graph import Node, ViewOf, output_index, producer
 from ..core.inplace import alias_with_history
-from ..core.saved import Saved
+from ..core.saved import Saved, view_now
 from ..core.tensor import Tensor, is_float
 from ..errors import error
 from ..events import Observer, events
