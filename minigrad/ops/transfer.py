@@ -9,6 +9,7 @@ import numpy as np
 from ..arrays import dlpack, kinds
 from ..arrays.devices import CUDA, META, device
 from ..arrays.meta import entered
+from ..errors import error
 
 
 def count() -> int:
