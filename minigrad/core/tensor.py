@@ -197,20 +197,6 @@ def retire_leaf(t: Tensor) -> None:
     _retired[id(t)] = t._edge
 
 
-def put_memory(t: Tensor, array: Array) -> None:
-    """Give t another memory, whose writes are counted from here on; nodes that saved t read the new numbers."""
-    now, t._ver = version(t), Version()
-    t._ver.n, t._a = now, array
-
-
-def renew_leaf(t: Tensor) -> None:
-    """Give a leaf whose shape or dtype has been changed another end of its edges: gradients of earlier uses have the former."""
-    leaf = t._edge
-    if type(leaf) is Leaf and (leaf._shape, leaf._dtype) != t._spec:
-        t._edge = Leaf(t)
-        t._edge._hooks, leaf._replaced = leaf._hooks, True
-
-
 def leaf_of(t: Tensor) -> Leaf:
     """Return the Leaf that a tensor had before, or a new one."""
     leaf = _retired.get(id(t)) or Leaf(t)

@@ -21,9 +21,10 @@ from ..core.frames import current, use
 from ..core.graph import Leaf, history, move_retained, view_now
 from ..core.inplace import alias_with_history, check_writable, layout_of_example
 from ..core.saved import INFERENCE, memory
-from ..core.tensor import Box, Tensor, put_memory, renew_leaf, wrap
+from ..core.tensor import Box, Tensor, wrap
 from ..errors import error
 from ..events import events
+from ..tensors.methods import put_memory, renew_leaf
 from .as_strided import AsStrided, as_strided, memory_of
 from .base import registry
 from .create import sizes

@@ -13,12 +13,13 @@ import numpy as np
 
 from ..arrays import dtypes
 from ..arrays.devices import Size, layout, strided
+from ..arrays.kinds import Array
 from ..arrays.memory import address, begin, is_pinned, storage
 from ..arrays.meta import is_meta
 from ..core.graph import Leaf, Node
 from ..core.inplace import layout_of_example
-from ..core.saved import INFERENCE, memory, plain_tensor
-from ..core.tensor import Box, Tensor, put_memory, renew_leaf, wrap
+from ..core.saved import INFERENCE, Version, memory, plain_tensor, version
+from ..core.tensor import Box, Tensor, wrap
 from ..errors import error
 from ..events import events, services
 from .conversion import Conversions
@@ -193,6 +194,20 @@ class Methods(Conversions, TensorMethods, Operations):
             notes = events.origins({"tensor": self}) or ()
             raise error(TypeError, "iter", "iteration over a 0-d tensor", "use .item() for its value", notes=notes)
         return iter(self.unbind(0))
+
+
+def put_memory(t: Tensor, array: Array) -> None:
+    """Give t another memory, whose writes are counted from here on; nodes that saved t read the new numbers."""
+    now, t._ver = version(t), Version()
+    t._ver.n, t._a = now, array
+
+
+def renew_leaf(t: Tensor) -> None:
+    """Give a leaf whose shape or dtype has been changed another end of its edges: gradients of earlier uses have the former."""
+    leaf = t._edge
+    if type(leaf) is Leaf and (leaf._shape, leaf._dtype) != t._spec:
+        t._edge = Leaf(t)
+        t._edge._hooks, leaf._replaced = leaf._hooks, True
 
 
 class BoxMethods:
