@@ -34,9 +34,10 @@ def file() -> Path:
 def load() -> dict[str, str]:
     """Return the day on which each exercise was solved; a missing or damaged file counts as empty."""
     try:
-        return json.loads(file().read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
+        days = json.loads(file().read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        days = None
+    return {name: day for name, day in days.items() if isinstance(day, str)} if isinstance(days, dict) else {}
 
 
 def save(days: dict[str, str]) -> None:

@@ -73,6 +73,7 @@ from .autograd import (
 from .compile import compile
 from .compile.eager_kernels import install as _install_kernels
 from .core.tensor import Tensor
+from .diagnose.boundary import guard as _guard
 from .display import draw_at_exit as _draw_at_exit
 from .display import install as _install_display
 from .display import load_ipython_extension
@@ -264,6 +265,30 @@ _install_records()  # let recordings observe a tensor before it gets another arr
 _install_kernels()  # let eager operations use the compiler's fused kernels
 _install_pool()
 _install_traceback()
+_guard(  # let errors of Python name the public function and its argument
+    *(
+        autograd,
+        autograd.forward_ad,
+        autograd.function,
+        autograd.functional,
+        autograd.graph,
+        autograd.profiler,
+        cuda,
+        func,
+    ),
+    *(
+        nn,
+        nn.functional,
+        nn.grad,
+        nn.init,
+        nn.utils,
+        nn.utils.rnn,
+        nn.utils.parametrize,
+        nn.utils.parametrizations,
+        optim,
+    ),
+    *(optim.lr_scheduler, optim.swa_utils, random, __name__),
+)
 _draw_at_exit()  # with MINIGRAD_VIZ=1
 
 if _collects:

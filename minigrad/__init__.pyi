@@ -78,8 +78,9 @@ from .autograd import (
     set_grad_enabled,
 )
 from .compat import amp, library, special
-from .compat.amp import GradScaler, autocast, get_autocast_dtype, is_autocast_enabled
+from .compat.amp import autocast, get_autocast_dtype, is_autocast_enabled
 from .compat.as_torch import as_torch
+from .compat.grad_scaler import GradScaler
 from .compat.placeholders import set_default_tensor_type, sparse_coo_tensor
 from .compat.special import (
     digamma,

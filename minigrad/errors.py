@@ -15,14 +15,15 @@ import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from functools import partial
 from types import FrameType, ModuleType, TracebackType
 from typing import Any, NoReturn
 
 from .places import Place, raised_at, raised_in, transforms, user_frame, user_place, users_part, variables
+from .scopes import setting
 
 __all__ = [
     "InternalError",
@@ -370,15 +371,9 @@ def warn(name: str, who: str, what: str, fix: str = "", where: Place | None = No
     warnings.warn_explicit(message, MinigradWarning, file, line, module, registry)
 
 
-@contextmanager
-def suppressed_warnings() -> Iterator[None]:
+def suppressed_warnings() -> AbstractContextManager:
     """Suppress warnings inside the block.  Python's filters would not do: they belong to the user and affect all threads."""
-    before = _unsaid.get()
-    try:
-        _unsaid.set(True)
-        yield
-    finally:
-        _unsaid.set(before)
+    return setting(_unsaid, True)
 
 
 def are_suppressed() -> bool:

@@ -1,10 +1,10 @@
-"""Write files completely or not at all."""
+"""Write files completely or not at all, and leave nothing unfinished behind."""
 
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import IO, Any
@@ -14,7 +14,8 @@ from typing import IO, Any
 def written(f: Any) -> Iterator[IO[bytes]]:
     """Yield a file to write to, next to the one at a path; once complete, it replaces that one and takes its permissions.
 
-    Links are followed.  Devices and pipes are written to directly.
+    It has no name until it is complete where the system can do that, so that a killed process leaves nothing.  Links are
+    followed.  Devices and pipes are written to directly.
     """
     if hasattr(f, "write"):
         yield f
@@ -26,14 +27,17 @@ def written(f: Any) -> Iterator[IO[bytes]]:
         return
     path = os.path.realpath(path)  # the target of a link
     folder, name = os.path.split(path)
-    temporary = os.path.join(folder, f"{name[:40]}.{os.getpid()}-{threading.get_ident()}")  # at most 255 bytes
+    temporary = os.path.join(folder, f"{name[:40]}.{secrets.token_hex(8)}")  # at most 255 bytes
     with suppress(FileNotFoundError), open(path, "r+b"):  # a file without write permission is not replaced either
         pass
     try:
-        with open(temporary, "xb") as file:
+        nameless = without_name(folder)
+        with open(temporary, "xb") if nameless is None else open(nameless, "w+b") as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
+            os.fsync(number := file.fileno())
+            if nameless is not None:  # src_dir_fd makes `link` follow the link /proc/self/fd/N
+                os.link(f"/proc/self/fd/{number}", temporary, src_dir_fd=number)
         if os.path.exists(path):
             shutil.copymode(path, temporary)
         os.replace(temporary, path)
@@ -41,6 +45,16 @@ def written(f: Any) -> Iterator[IO[bytes]]:
         with suppress(FileNotFoundError):
             os.remove(temporary)
         raise
+
+
+def without_name(folder: str) -> int | None:
+    """Open a new file without a name in a folder, on Linux; return None where the system or the folder's disk has none."""
+    if not hasattr(os, "O_TMPFILE") or not os.path.isdir("/proc/self/fd"):
+        return None
+    try:
+        return os.open(folder or ".", os.O_TMPFILE | os.O_RDWR, 0o666)
+    except OSError:  # `open` says why the folder cannot be written to
+        return None
 
 
 def is_no_file(path: str) -> bool:

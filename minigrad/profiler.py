@@ -1,5 +1,12 @@
 """torch.profiler's names; autograd/profiler.py has the profiler."""
 
-from .autograd.profiler import ProfilerActivity, profile, record_function
+from .autograd.profiler import (
+    ProfilerAction,
+    ProfilerActivity,
+    profile,
+    record_function,
+    schedule,
+    tensorboard_trace_handler,
+)  # fmt: skip
 
-__all__ = ["ProfilerActivity", "profile", "record_function"]
+__all__ = ["ProfilerAction", "ProfilerActivity", "profile", "record_function", "schedule", "tensorboard_trace_handler"]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 import threading
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import minigrad
 import viz
 from minigrad.files import written
+from tests.forked import python
 from tests.viz.command import PROGRAM
 from tests.viz.command import minigrad as command
 
@@ -115,6 +117,23 @@ def test_a_failure_leaves_what_was_there(tmp_path):
         f.write(b"half")
         raise KeyError
     assert file.read_text() == "before" and list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems have no files without a name")
+def test_a_process_that_is_killed_while_it_writes_leaves_nothing(tmp_path):
+    (tmp_path / "x").write_text("before")
+    program = (
+        "import os\nfrom minigrad.files import written\nwith written('x') as f:\n    f.write(b'half')\n    f.flush()\n"
+    )
+    assert python("-c", program + "    os.kill(os.getpid(), 9)", cwd=tmp_path).returncode == -9
+    assert [file.name for file in tmp_path.iterdir()] == ["x"] and (tmp_path / "x").read_text() == "before"
+
+
+def test_a_disk_without_nameless_files_does(tmp_path, monkeypatch):
+    monkeypatch.setattr("minigrad.files.without_name", lambda folder: None)
+    test_a_failure_leaves_what_was_there(tmp_path)
+    saved(tmp_path / "file")
+    assert minigrad.load(tmp_path / "file") == [1, 2] and len(list(tmp_path.iterdir())) == 1
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")

@@ -45,6 +45,42 @@ def test_a_large_sample_of_garbage_is_told_rightly():
     assert [line for line in told_wrongly(2, 0.1) if line] == []
 
 
+MISNAMED = """
+import sys
+from tests import garbage
+from tests.docs.test_reference import PUBLIC
+
+public = {name: value for name, value in PUBLIC.items() if name.startswith("minigrad.") and "distributed" not in name}
+made, found = garbage.misnamed(public, int(sys.argv[1]), float(sys.argv[2]), 10)
+print(made, *found, sep="\\n")
+"""
+
+
+def misnamed(seed, share):
+    """Return how many wrong calls of public functions and methods a separate process makes, and those told in our own words."""
+    root = Path(__file__).parent.parent
+    command = [sys.executable, "-c", MISNAMED, str(seed), str(share)]
+    done = subprocess.run(
+        command, cwd=root, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(root)}
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    made, *found = done.stdout.rstrip().split("\n")
+    return int(made), found
+
+
+@pytest.mark.cpu("messages are the same on a GPU")
+def test_errors_of_a_sample_of_wrong_arguments_name_no_internals():
+    made, found = misnamed(4, 0.02)
+    assert made > 300 and found == []
+
+
+@pytest.mark.slow
+@pytest.mark.cpu("messages are the same on a GPU")
+def test_errors_of_all_wrong_arguments_name_no_internals():
+    made, found = misnamed(5, 1.0)
+    assert made > 20_000 and len(found) < 0.005 * made, "\n".join(found)
+
+
 def test_there_is_garbage_for_every_operation_and_module():
     calls = {name: len(list(garbage.calls(name, f, sample))) for name, (f, sample, _) in garbage.everything().items()}
     assert len(calls) > 500 and min(calls.values()) >= len(garbage.GARBAGE)

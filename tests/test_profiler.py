@@ -12,7 +12,7 @@ from minigrad.autograd.profiler import profilers
 from minigrad.autograd.profiler_report import SORTED_BY
 from minigrad.core.frames import ON, current
 from minigrad.events import events, unheard
-from minigrad.profiler import ProfilerActivity, profile, record_function
+from minigrad.profiler import ProfilerActivity, profile, record_function, schedule, tensorboard_trace_handler
 
 
 def rows(prof, **settings):
@@ -288,3 +288,51 @@ def test_autograds_profiler_can_be_switched_off():
         torch.ones(2) * 2
     assert rows(prof) == {"a": 1, "mul": 1}
     assert "mul" in prof.events().table() and "mul" in str(prof.key_averages())
+
+
+def steps(plan, n, **options):
+    """Run n steps under a schedule; return (step, rows) for each time that a trace was ready."""
+    ready = []
+    x = torch.ones(3)
+    with profile(schedule=plan, on_trace_ready=lambda p: ready.append((p.step_num, rows(p))), **options) as prof:
+        for k in range(n):
+            torch.exp(x) if k % 2 else torch.sin(x)
+            prof.step()
+    return ready, prof
+
+
+def test_a_schedule_records_its_active_steps_and_hands_each_cycle_over():
+    ready, prof = steps(schedule(wait=1, warmup=1, active=2), 8)
+    assert [step for step, _ in ready] == [3, 7]
+    assert ready[0][1] == {"ProfilerStep#2": 1, "ProfilerStep#3": 1, "sin": 1, "exp": 1}
+    assert rows(prof) == {"ProfilerStep#6": 1, "ProfilerStep#7": 1, "sin": 1, "exp": 1} and nothing_left()
+
+
+def test_a_block_that_ends_within_a_cycle_hands_over_what_there_is():
+    ready, _ = steps(schedule(wait=1, warmup=0, active=5, skip_first=1), 3)
+    assert [step for step, _ in ready] == [3] and ready[0][1]["ProfilerStep#2"] == 1
+
+
+def test_a_schedule_ends_after_its_cycles():
+    plan = schedule(skip_first=2, wait=1, warmup=1, active=1, repeat=2)
+    assert [plan(k).name for k in range(10)] == [*["NONE"] * 3, "WARMUP", "RECORD_AND_SAVE", "NONE", "WARMUP",
+                                                 "RECORD_AND_SAVE", "NONE", "NONE"]  # fmt: skip
+    assert [step for step, _ in steps(plan, 10)[0]] == [4, 7]
+
+
+def test_without_a_schedule_on_trace_ready_is_called_at_the_end(tmp_path):
+    with profile(on_trace_ready=tensorboard_trace_handler(tmp_path / "log", "me")) as prof:
+        torch.ones(2).exp()
+        prof.step()
+    (file,) = (tmp_path / "log").iterdir()
+    assert file.name.startswith("me.") and file.name.endswith(".pt.trace.json")
+    assert [e["name"] for e in json.loads(file.read_text())["traceEvents"]] == ["exp"]
+
+
+def test_start_and_stop_are_a_block_and_switches_of_pytorch_are_accepted():
+    prof = profile(use_cuda=False, activities=None, record_shapes=False)
+    prof.start()
+    torch.ones(2).exp()
+    prof.stop()
+    torch.ones(2).sin()
+    assert rows(prof) == {"exp": 1} and nothing_left()

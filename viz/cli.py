@@ -61,7 +61,7 @@ def main(tokens: list[str] | None = None) -> None:
     except Failure as failed:
         _fail(failed, words)
     except KeyboardInterrupt:
-        sys.exit(130)
+        sys.exit(_say("minigrad: interrupted before there was anything to draw.", 130, words))
     except OSError as refused:
         _unwritten(refused)
     except Exception as error:  # in a method or a hook of the user that the command ran

@@ -146,7 +146,7 @@ class Watch(Observer):
         rec.settle()
         rec.outputs = [n for edge in run.roots if (n := rec.value_of(edge)) is not None]
         self.last, self.file = rec, getattr(sys.modules.get("__main__"), "__file__", None) or ""
-        first = rec._scope.frame
+        first = rec._scope.value
         if here.layer is rec and (here.observers, here.dual) == (first.observers, first.dual) and not here.inference:
             keep_leaves(rec)
             rec.__exit__()

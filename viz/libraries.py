@@ -276,6 +276,13 @@ def is_module(value: Any) -> bool:
 
 
 def is_drawn(value: Any) -> bool:
-    """Return True if a value can be drawn: a tensor, a module, or a function that the program itself defines."""
-    own = isinstance(value, FunctionType) and value.__module__ == "__main__"
-    return own or bool(library_of_tensor(value)) or is_module(value)
+    """Return True if a value can be drawn: a tensor, a module with a forward, or a function that the program itself defines."""
+    own = isinstance(value, FunctionType) and value.__module__ == "__main__" and not runs_later(value)
+    forward = getattr(type(value), "forward", None) if is_module(value) else None
+    has_forward = forward is not None and forward.__qualname__ not in ("Module.forward", "_forward_unimplemented")
+    return own or bool(library_of_tensor(value)) or has_forward
+
+
+def runs_later(value: Any) -> bool:
+    """Return True for a coroutine function or a generator function: a call of it computes nothing yet."""
+    return inspect.iscoroutinefunction(value) or inspect.isgeneratorfunction(value) or inspect.isasyncgenfunction(value)

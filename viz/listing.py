@@ -57,9 +57,14 @@ class Listing:
                 count = sum(p.numel() for p in value.parameters())
                 text = f"{type(value).__name__}, {count:,} parameter{'s' * (count != 1)}"
                 found.modules.append(Named(name, text, lines.get(name)))
-            else:
+            elif not keywords_needed(value):
                 found.functions.append(Named(name, str(inspect.signature(value)), lines.get(name)))
         return found
+
+    @property
+    def names(self) -> list[str]:
+        """The names."""
+        return [one.name for one in (*self.tensors, *self.modules, *self.functions)]
 
     def rows(self, file: str) -> Iterator[str]:
         """Yield the lines of the list, with the targets as one types them."""
@@ -88,6 +93,12 @@ class Listing:
     def plain(self, file: str) -> dict[str, Any]:
         """Return the same for --json."""
         return {"file": file, **asdict(self)}
+
+
+def keywords_needed(function: Callable) -> list[str]:
+    """Return the parameters without a default that a function takes by keyword only, which no command line can give."""
+    parameters = inspect.signature(function).parameters.values()
+    return [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
 
 
 def lines_of(text: bytes) -> dict[str, int]:

@@ -14,19 +14,22 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from traceback import extract_tb
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from .backward_passes import of_passes, passes_from
 from .errors import Failure, Usage
 from .files import nearest
-from .libraries import Libraries, installed, is_drawn, is_module, library_of_tensor, needs, sources, tree_of
-from .source_text import cells_of, python_text, text_of
+from .kept_process import kept_process
+from .libraries import Libraries, installed, is_module, library_of_tensor, needs, runs_later, sources, tree_of
+from .notebook_cells import cells_of, run_cells
+from .source_text import python_text, text_of
 from .trimmed_record import leading_to_outputs
 from .view import ADDED, SHOW, View, view_of
 
 if TYPE_CHECKING:
-    from .long_programs import Part
+    from .long_programs import Limit, Part
 
 CELL = "<ipython-input-{}-{}>"  # as IPython calls the code of cells, so that messages say In[2]
 
@@ -46,6 +49,7 @@ class Program:
     backward: int | None = None  # the number of the backward to show among those from the tensor; None: the last one
     iteration: int | None = None  # the round of the program's loop to show; None: the last one
     rounds: Counter[str] = field(default_factory=Counter)  # the number of rounds for each name, once it has run
+    ended: str = ""  # of a program that the user has ended: the part that is shown
     part: Part | None = None  # the part that is recorded, if it is known
     cells: Sequence[tuple[str, str]] = ()  # of a notebook: what its cells are called as files, and their code
 
@@ -77,8 +81,10 @@ class Program:
         sys.path.insert(0, "" if here else str(Path(path).parent))
         self.names = module.__dict__
         try:
-            for name, text in self.cells or [(path, self.text)]:
-                exec(compile(text, name, "exec"), self.names)
+            if self.cells:
+                run_cells(self.cells, self.names)
+            else:
+                exec(compile(self.text, path, "exec"), self.names)
         except (SystemExit, KeyboardInterrupt):
             raise
         except BaseException as error:
@@ -87,7 +93,8 @@ class Program:
     def run(self) -> None:
         """Run it; a program that calls sys.exit fails, unless the exit code is None or 0."""
         try:
-            self.execute()
+            with kept_process():
+                self.execute()
         except SystemExit as ended:
             if ended.code not in (None, 0):
                 raise Failure(f"{self.file} exited with {ended.code!r}; nothing is drawn.") from ended
@@ -112,6 +119,8 @@ class Program:
 
         Without a name, the tensor is the one from which the program's last backward began.
         """
+        from minigrad import Record
+
         try:
             rec = self.recording(name, passes, args) if name else self.recording_of_backward(passes)
         except ValueError as wrong:
@@ -125,18 +134,37 @@ class Program:
             names = [v["name"] for v in made["values"] if v["id"] in made["outputs"] and v["name"]]
             made["program"] = {**made["program"], "name": ", ".join(names) or Path(self.file).stem}
         if not any(op["phase"] == "forward" for op in made["ops"]):
-            unseen = getattr(self.names.get(name), "grad_fn", None) is not None
-            why = "another thread made it" if unseen else "no operation of the main thread made it"
-            raise Usage(
-                f"{name} in {self.file} has no graph: {why}. Name the result of an operation of the main thread."
-            )
+            raise Usage(f"{name} in {self.file} has no graph: {self.without_graph(name)}")
         if (again := self.in_another_direction(rec, made, lambda: self.record(name, passes, args))) is not None:
             return again
+        if isinstance(rec, Record) and (limit := rec.words_of_limit()):
+            self.notes.append(limit)
+            part = ", ".join(filter(None, [made["program"].get("iteration"), limit]))
+            made["program"] = {**made["program"], "iteration": part}
         return {**made, "program": {**made["program"], "file": self.file}}, rec.notes
+
+    def without_graph(self, name: str) -> str:
+        """Return the reason why a tensor has no graph, and what to name instead."""
+        value, why = self.names.get(name), "no operation of the main thread made it, or detach cut it off"
+        if getattr(value, "grad_fn", None) is not None:
+            why = "another thread made it"
+        elif getattr(value, "requires_grad", False):
+            why = "it is a leaf, at which graphs begin"
+        results = [one for one in self.drawn() if one != name]
+        what = f" Choose from: {', '.join(results)}." if results else ""
+        return f"{why}. Name the result of an operation of the main thread.{what}"
+
+    def drawn(self) -> list[str]:
+        """Return the names that can be drawn: the choices of messages."""
+        from .listing import Listing
+
+        return Listing.of(self).names
 
     def chosen(self, made: dict, name: str) -> dict:
         """Return the part of a record that leads to its outputs, in the backward pass and the iteration to show."""
         part = leading_to_outputs(of_passes(made, self.runs(made, name)))
+        if self.ended:
+            return {**part, "program": {**part["program"], "iteration": self.ended}}
         names = [name, *(v["name"] for v in part["values"] if v["id"] in part["outputs"])]
         rounds = max(self.rounds[one.partition(",")[0]] for one in names)
         if rounds < 2:
@@ -229,18 +257,22 @@ class Program:
 
         One that runs many backwards runs once more, recorded around its value `name`, or else around its last backward.
         """
-        from .long_programs import MANY, Limit, Start, TooMany, silent
+        from .long_programs import Limit, Start, TooMany, sentence, silent
 
         start, first = Start(self.folder), name.partition(",")[0]
         named = lambda: {first: self.names.get(first)}
         tensors = lambda: {key: value for key, value in self.names.items() if library_of_tensor(value)}
         while True:
             limit = Limit(named if name else tensors, first, self.part, self.libraries.torch, self.iteration)
+            limit.results = found
 
             def run() -> Any:
-                limit.run(self.run)
+                try:
+                    limit.run(self.run_until_interrupted)
+                    results = found()
+                except KeyboardInterrupt as stopped:
+                    results = self.interrupted(limit, found, stopped)
                 self.rounds |= limit.rounds  # the larger number of each
-                results = found()
                 return results if self.iteration is None else self.of_iteration(name, limit.had)
 
             try:
@@ -250,8 +282,40 @@ class Program:
             except TooMany as many:
                 self.part = many.part
             start.restore()
-            said = f"{self.file} ran again, silently, to record its last steps: it runs more than {MANY} backwards"
+            said = sentence(self.file, limit, self.part)
             self.notes += [said] if said not in self.notes else []
+
+    def run_until_interrupted(self) -> None:
+        """Run it; Ctrl-C and SIGTERM end it between two operations."""
+        from .interrupts import ends_program
+
+        with ends_program():
+            self.run()
+
+    def interrupted(self, limit: Limit, found: Callable[[], Any], stopped: KeyboardInterrupt) -> Any:
+        """Return the values to show of a program that the user has ended: the last that were recorded.
+
+        Raise Usage if there are none yet, and KeyboardInterrupt if the program already runs again.
+        """
+        if self.part is not None:
+            raise stopped
+        place = [
+            one.lineno for one in extract_tb(stopped.__traceback__) if Path(one.filename).name == Path(self.file).name
+        ]
+        where = f"{self.file} was interrupted" + f" at line {place[-1]}" * bool(place)
+        results = limit.had_then if limit.paused else found()
+        if results is None:
+            raise Usage(f"{where}, before what to draw was recorded. Name a value that it computes earlier.")
+        shown, self.ended = "what had run until then", "interrupted"
+        if limit.paused and limit.ops_then < limit.size.most:
+            shown = f"backward {limit.count_then:,} of {limit.count:,}; what ran later is not kept"
+            self.ended = f"backward {limit.count_then:,} of {limit.count:,}, interrupted"
+        elif limit.paused:
+            shown = f"the first {limit.ops_then:,} operations; what ran later is not kept"
+            self.ended = f"the first {limit.ops_then:,} operations, interrupted"
+        limit.go_on()
+        self.notes.append(f"{where}: the picture shows {shown}")
+        return results
 
     def of_iteration(self, name: str, value: Any) -> Any:
         """Return the value of the wanted iteration; raise Usage if the program has fewer."""
@@ -285,17 +349,22 @@ class Program:
 
     def find(self, name: str) -> Any:
         """Return the program's tensor, module or function `name`."""
-        own = [key for key, value in self.names.items() if not key.startswith("_") and is_drawn(value)]
         if name not in self.names:
+            own = self.drawn()
             have = nearest(name, own) or f"It defines: {', '.join(own) or 'nothing that can be drawn'}."
             raise Usage(f"{self.file} has no {name}. {have}")
         what = self.names[name]
         if isinstance(what, type) and hasattr(what, "named_parameters"):
             raise Usage(f"{name} in {self.file} is a module class. Name an instance of it: net = {name}(...).")
         if not library_of_tensor(what) and (not callable(what) or isinstance(what, type)):
-            have, kind = ", ".join(own) or "none", type(what).__name__
-            what = f"{name} in {self.file} is a{'n' * (kind[0] in 'AEIOaeio')} {kind}"
-            raise Usage(f"{what}, neither a tensor nor a function. Choose from: {have}.")
+            have = f"Choose from: {', '.join(own)}." if (own := self.drawn()) else "It has nothing that can be drawn."
+            kind = f"{name} in {self.file} is of type {type(what).__name__}"
+            raise Usage(f"{kind}, neither a tensor nor a function. {have}")
+        if runs_later(what):
+            kind, result = ("coroutine", "awaits it") if inspect.iscoroutinefunction(what) else ("generator", "runs it")
+            raise Usage(
+                f"{name} in {self.file} is a {kind} function: a call computes nothing yet. Name a function that {result}."
+            )
         return what
 
     def making(self, name: str) -> Any:
@@ -337,6 +406,8 @@ class Program:
         what = self.names[name]
         examples = self.names.get("example_inputs") if text is None else ()
         missing = examples is None or isinstance(examples, dict) and name not in examples
+        if "by keyword only" in (why := misfit(what, ())):
+            raise Usage(f"{name} in {self.file} {why}.")
         takes_none = misfit(what, (None,))
         if text is None and not misfit(what, ()) and (missing or takes_none):
             return ()
@@ -350,7 +421,7 @@ class Program:
                 return (value,)
         given = self.arguments(name, text, library)
         if why := misfit(what, given):
-            raise Usage(f"{name} in {self.file} {why}. Pass others with --args.")
+            raise Usage(f"{name} in {self.file} {why}." + " Pass others with --args." * ("--args" not in why))
         return given
 
     def arguments(self, name: str, text: str | None, library: ModuleType | None = None) -> tuple:
@@ -390,10 +461,18 @@ def misfit(function: Any, given: tuple) -> str:
     >>> misfit(lambda a, b: a, (1,))
     "takes (a, b), not the given arguments: missing a required argument: 'b'"
     """
+    from minigrad.record.passes import applied
+
     try:
         expected = inspect.signature(function.forward if is_module(function) else function)
+        if (own := applied(function)) is not None:  # of a Function: the arguments of its forward
+            expected = inspect.signature(own.forward)
+            expected = expected.replace(parameters=[*expected.parameters.values()][own.combined :])
     except (TypeError, ValueError):  # it has no signature
         return ""
+    named = [p.name for p in expected.parameters.values() if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
+    if named:
+        return f"takes {', '.join(named)} by keyword only. --args passes arguments by position: name a function that calls it"
     try:
         expected.bind(*given)
     except TypeError as wrong:

@@ -1,18 +1,12 @@
-"""Read the text of a user's program, a file or a notebook, or say what else it is."""
+"""Read the text of a user's program, or say what else it is; notebook_cells.py reads notebooks."""
 
 from __future__ import annotations
 
-import ast
-import json
-import re
 from importlib.util import decode_source
 from pathlib import Path
 
 from .errors import Usage
 from .files import nearest
-
-MAGIC = re.compile(r"^(\s*)(?=[%!]|\?|[\w.]+\?+\s*$)")  # lines for IPython alone
-TIMED = ("%%time", "%%timeit", "%%capture", "%%prun", "%%minigrad")  # the rest of the cell is Python
 
 
 def text_of(file: str) -> bytes:
@@ -34,36 +28,6 @@ def text_of(file: str) -> bytes:
         return place.read_bytes()
     except OSError as refused:
         raise Usage(f"cannot read {file}: {refused.strerror}.") from refused
-
-
-def cells_of(file: str, text: bytes) -> list[str]:
-    """Return the code of a notebook's cells; lines for IPython alone, such as %matplotlib inline, become comments.
-
-    >>> notebook = {"cells": [{"cell_type": "markdown", "source": "hello"}, {"cell_type": "code", "source": "%pylab\\nx = 3"}]}
-    >>> cells_of("a.ipynb", json.dumps(notebook).encode())
-    ['pass  # %pylab\\nx = 3']
-    """
-    try:
-        found = [cell["source"] for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
-    except (ValueError, LookupError, TypeError) as wrong:
-        raise Usage(f"{file} is not a notebook in Jupyter's format 4. Open it in Jupyter and save it again.") from wrong
-    return [python_of("".join(source)) for source in found]
-
-
-def python_of(cell: str) -> str:
-    """Return a notebook's cell as Python; a cell in another language is a comment."""
-    lines = cell.split("\n")
-    if cell.startswith("%%") and not cell.startswith(TIMED):
-        return "\n".join([f"# {line}" for line in lines])
-    for _ in lines:
-        try:
-            ast.parse("\n".join(lines))
-        except (SyntaxError, ValueError) as wrong:  # at a line for IPython, if there is one
-            k = min(getattr(wrong, "lineno", None) or len(lines), len(lines)) - 1
-            if not MAGIC.match(lines[k]):
-                break
-            lines[k] = MAGIC.sub(r"\1pass  # ", lines[k])
-    return "\n".join(lines)
 
 
 def python_text(file: str, text: bytes) -> str:

@@ -16,6 +16,7 @@ from . import DOCS, ROOT
 
 FOLDERS = {  # each imports from those above it
     "places": "the user's line",
+    "scopes": "a value or a state for a while, whatever interrupts",
     "signatures": "types of calls, for editors",
     "config": "MINIGRAD_GENERIC",
     "errors": "errors and warnings with the user's line",

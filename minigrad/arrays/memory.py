@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -45,6 +44,15 @@ def storage(a: np.ndarray) -> np.ndarray:
         if not isinstance(base, np.ndarray):
             return a
         a = base
+
+
+def distinct(a: np.ndarray) -> np.ndarray:
+    """Return an array without the elements that its expanded dimensions repeat, of which each keeps one.
+
+    >>> distinct(np.broadcast_to(np.arange(3), (10**12, 3))).shape
+    (1, 3)
+    """
+    return a if 0 not in a.strides else a[tuple([slice(1) if step == 0 else slice(None) for step in a.strides])]
 
 
 def is_pinned(a: np.ndarray) -> bool:
@@ -131,10 +139,6 @@ def same_layout(a: np.ndarray) -> np.ndarray:
     return out
 
 
-def count_of_one_holder() -> int:
-    """Return the reference count of a function's argument that only its caller holds; it depends on Python."""
-    a = object()
-    return (lambda a: sys.getrefcount(a))(a)
-
-
-ALONE = count_of_one_holder()  # 3; from Python 3.14 on, where calls borrow, 1
+def is_new(d: Array, g: Array | list, pairs: Sequence) -> bool:
+    """Return True if a written-out backward made an array for one edge alone: it is not what arrived, nor of two edges."""
+    return type(g) is not list and d is not g and sum([other is d for _, other in pairs]) == 1

@@ -18,14 +18,15 @@ from ..core.context import Ctx, contains_identical
 from ..core.engine import reachable
 from ..core.frames import EAGER, OFF, ON, Frame, current, use
 from ..core.function import Function
-from ..core.graph import Node, ViewOf, output_index, producer, view_now
+from ..core.graph import Node, ViewOf, output_index, producer
 from ..core.inplace import alias_with_history
-from ..core.saved import Saved
+from ..core.saved import Saved, view_now
 from ..core.tensor import Tensor, is_float
 from ..errors import error
 from ..events import Observer, events
 from ..layers.outputs import check_outputs, modified_problem
 from ..layers.transform import laid_out_like, recording, same_view, unwritten
+from ..scopes import setting
 
 opened: dict[Level, None] = {}  # the open levels of all threads; no lock, which an interrupt could leave locked
 pushing: ContextVar[Level | None] = ContextVar(
@@ -55,13 +56,8 @@ class Level:
 
     def here(self, f: Callable, frame: Frame, *rest: Any) -> Any:
         """Return f(frame, *rest) with this level, which another thread has opened, in force."""
-        before = _known.get()
-        try:
-            _known.set((*before, self))
-            with use(frame.chain(self.added)) as inside:
-                return f(inside, *rest)
-        finally:
-            _known.set(before)
+        with setting(_known, (*_known.get(), self)), use(frame.chain(self.added)) as inside:
+            return f(inside, *rest)
 
     def added(self, frame: Frame, parent: Any) -> Frame:
         """Return the frame with this level, if it can have one, and with a new parent."""
@@ -72,12 +68,8 @@ class Level:
         tangents = [tangent_of(a, self) for a in args]
         if any(t is not None for t in tangents):
             with use(frame.but(dual=None)):
-                before = pushing.get()
-                try:
-                    pushing.set(self)
+                with setting(pushing, self):
                     results = cls.tangents(args, tangents, outs, ctx)
-                finally:
-                    pushing.set(before)
                 for o, t in zip(outs, results, strict=True):
                     if ctx is not None and contains_identical(o, args):  # modified in place
                         self.renew(o, t)

@@ -27,6 +27,7 @@ from ..ops import transfer
 from ..ops.base.nodes import PrimitiveNode
 from ..ops.pin import pinned
 from ..places import defined_at
+from ..scopes import setting
 from ..tensors.hooks import Handle
 from .dual import eager_frame
 
@@ -310,12 +311,8 @@ def disable_saved_tensors_hooks(error_message: str):
     """
     if any([isinstance(o, Packing) for o in current().observers]):
         raise error(RuntimeError, "disable_saved_tensors_hooks", error_message)
-    before = _disabled.get()
-    try:
-        _disabled.set(error_message)
+    with setting(_disabled, error_message):
         yield
-    finally:
-        _disabled.set(before)
 
 
 class save_on_cpu(saved_tensors_hooks):

@@ -12,18 +12,20 @@ to find its name.  The displayed times include half of this.
 
 from __future__ import annotations
 
+import os
+import socket
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from enum import Enum
-from time import perf_counter_ns
+from time import perf_counter_ns, time_ns
 from types import FrameType
 from typing import Any
 
 from ..arrays.kinds import on_device
 from ..core.backward import step_on_arrays
 from ..core.engine import BackwardRun
-from ..core.frames import EAGER, OFF, ON, Frame, Layer, apply_at, current, recorder_of, use
+from ..core.frames import EAGER, OFF, ON, Frame, Layer, apply_at, current, enter, recorder_of, use
 from ..core.graph import Leaf, name_of
 from ..core.inplace import inplace, inplace_at
 from ..core.saved import plain_tensor
@@ -35,7 +37,7 @@ from ..ops.public_functions import operation_of
 from ..places import PACKAGE
 from .profiler_report import Event, EventList
 
-__all__ = ["ProfilerActivity", "profile", "record_function"]
+__all__ = ["ProfilerAction", "ProfilerActivity", "profile", "record_function", "schedule", "tensorboard_trace_handler"]
 
 profilers: list = []  # those that run anywhere in the process: ranges are named only if there are any
 _names: dict[int, tuple] = {}  # id of a code object of minigrad -> the object, and its operation or None
@@ -52,11 +54,65 @@ class ProfilerActivity(Enum):
     CPU, CUDA = 0, 2
 
 
+class ProfilerAction(Enum):
+    """The action of a profiler at a step.  WARMUP is as NONE here: there is nothing to warm up.
+
+    >>> schedule(wait=1, warmup=1, active=1)(2)
+    <ProfilerAction.RECORD_AND_SAVE: 3>
+    """
+
+    NONE, WARMUP, RECORD, RECORD_AND_SAVE = range(4)
+
+
+def schedule(
+    *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0
+) -> Callable[[int], ProfilerAction]:
+    """Return the schedule of a profiler: after `skip_first` steps, cycles of `wait` and `warmup` steps, then `active` ones.
+
+    Only the active steps are recorded.  There are `repeat` cycles; 0 stands for no end.
+
+    >>> [schedule(wait=1, warmup=0, active=2, repeat=1)(step).name for step in range(4)]
+    ['NONE', 'RECORD', 'RECORD_AND_SAVE', 'NONE']
+    """
+    cycle = wait + warmup + active
+
+    def action(step: int) -> ProfilerAction:
+        number, place = divmod(step - skip_first, cycle)
+        if step < skip_first or 0 < repeat <= number or place < wait:
+            return ProfilerAction.NONE
+        if place < wait + warmup:
+            return ProfilerAction.WARMUP
+        return ProfilerAction.RECORD if place < cycle - 1 else ProfilerAction.RECORD_AND_SAVE
+
+    return action
+
+
+def tensorboard_trace_handler(dir_name: Any, worker_name: str | None = None, use_gzip: bool = False) -> Callable:
+    """Return an `on_trace_ready` that writes each trace into a folder, for chrome://tracing, as NAME.TIME.pt.trace.json.
+
+    >>> import tempfile
+    >>> import minigrad
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with profile(on_trace_ready=tensorboard_trace_handler(folder)):
+    ...         x = minigrad.ones(3).exp()
+    ...     print(len(os.listdir(folder)), "trace")
+    1 trace
+    """
+
+    def write(prof: profile) -> None:
+        os.makedirs(dir_name, exist_ok=True)
+        name = f"{worker_name or f'{socket.gethostname()}_{os.getpid()}'}.{time_ns()}.pt.trace.json"
+        prof.export_chrome_trace(os.path.join(dir_name, name))
+
+    return write
+
+
 class profile:
     """Time the operations of a block: `with profile() as prof:`, then `print(prof.key_averages().table())`.
 
-    With CUDA among the `activities`, the profiler waits for each operation on a GPU.  `enabled=False` records nothing.  Shapes,
-    bytes and lines are always recorded, so PyTorch's switches for them change nothing.
+    With CUDA among the `activities`, the profiler waits for each operation on a GPU, and `use_cuda` adds or removes it.  With a
+    `schedule`, `step()` ends each step of a loop; `on_trace_ready(prof)` is called after the steps of a cycle, and at the end.
+    `enabled=False` records nothing.  PyTorch's switches for shapes, bytes and lines change nothing: they are always recorded.
 
     >>> import minigrad
     >>> x = minigrad.ones(3, requires_grad=True)
@@ -70,40 +126,104 @@ class profile:
         self,
         enabled: bool = True,
         *,
-        activities: Iterable[ProfilerActivity] = tuple(ProfilerActivity),
+        activities: Iterable[ProfilerActivity] | None = None,
+        schedule: Callable[[int], ProfilerAction] | None = None,
+        on_trace_ready: Callable[[profile], Any] | None = None,
+        use_cuda: bool | None = None,
         record_shapes: bool = True,
         profile_memory: bool = True,
         with_stack: bool = True,
         with_modules: bool = True,
     ):
-        activities = set(activities)
+        activities = set(ProfilerActivity if activities is None else activities)
         if wrong := [a for a in activities if not isinstance(a, ProfilerActivity)]:
             what = f"activities must be ProfilerActivity members, but got {wrong[0]!r}"
             raise error(ValueError, "profile", what, "write activities=[ProfilerActivity.CPU]")
-        waits = ProfilerActivity.CUDA in activities and transfer.count()
+        wanted = ProfilerActivity.CUDA in activities if use_cuda is None else use_cuda
+        waits = wanted and transfer.count()
         self.listener = Profiler((lambda: transfer.current().synchronize()) if waits else None)
-        self.enabled = enabled
+        self.enabled, self.on_trace_ready = enabled, on_trace_ready
+        self.schedule, self.step_num = schedule or (lambda step: ProfilerAction.RECORD), 0
+        self.current_action = self.schedule(0)
         self._scope: use | None = None
+        self._step = "ProfilerStep#{}" if schedule else ""
+        self._kept: EventList | None = None  # the events of the last cycle, until the next one begins
 
     def __enter__(self) -> profile:
         if self.enabled:
             top = self.listener.around = current()
-            self._scope = use(Frame(self.listener, top.grad, top.dual, top.inference, top))
-            self._scope.__enter__()
-            events.add(self.listener)
-            profilers.append(self.listener)
+            scope = use(Frame(self.listener, top.grad, top.dual, top.inference, top))
+            scope.old, self._scope = top, scope
+            try:
+                events.add(self.listener)
+                profilers.append(self.listener)
+                enter(scope.value)
+                self._begin_step()
+                return self
+            except BaseException:  # Ctrl-C
+                self.leave()
+                raise
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._scope is not None:
-            self._scope.__exit__()
-            self._scope = None
+            try:
+                self.leave()
+            finally:  # again, because Ctrl-C may have come in between
+                self.leave()
+            self._end_cycle()
+
+    def leave(self) -> None:
+        """Return to the frame around the profiler, unless that is done."""
+        if self._scope is not None:
+            enter(self._scope.old)
             events.remove(self.listener)
-            profilers.remove(self.listener)
+            profilers[:] = [one for one in profilers if one is not self.listener]
+            self._scope = None
+
+    def start(self) -> None:
+        """Begin to record, as entering a `with` block does."""
+        self.__enter__()
+
+    def stop(self) -> None:
+        """End the recording, as leaving a `with` block does."""
+        self.__exit__()
+
+    def step(self) -> None:
+        """End a step of a loop; the schedule says what to do with the next one."""
+        before = self.current_action
+        if before is ProfilerAction.RECORD_AND_SAVE:
+            self._end_cycle()
+        self.step_num += 1
+        self.current_action = self.schedule(self.step_num)
+        if before is not ProfilerAction.RECORD:
+            self.listener.roots = []
+        if self._scope is not None:
+            self._begin_step()
+
+    def _begin_step(self) -> None:
+        """Begin the event of a step, if there are steps."""
+        if self._step:
+            self.listener.inside.clear()
+            self.listener.begin(self._step.format(self.step_num), "user_annotation")
+
+    def _end_cycle(self) -> None:
+        """Keep the events of a recorded cycle, and hand them over."""
+        if self.current_action in (ProfilerAction.NONE, ProfilerAction.WARMUP):
+            return
+        if self._step and self.listener.inside:
+            self.listener.end(self.listener.inside[0])
+        self._kept = self._recorded()
+        if self.on_trace_ready is not None:
+            self.on_trace_ready(self)
+
+    def _recorded(self) -> EventList:
+        """Return the events since the recording or the cycle began."""
+        return EventList([e for root in self.listener.roots for e in root.walk()])
 
     def events(self) -> EventList:
-        """Return all events, in the order in which they began."""
-        return EventList([e for root in self.listener.roots for e in root.walk()])
+        """Return all events, with a schedule those of the last cycle, in the order in which they began."""
+        return self._recorded() if self._kept is None else self._kept
 
     def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> EventList:
         """Return one row per name, or also per list of shapes, or per line of the program (`group_by_stack_n=1`)."""

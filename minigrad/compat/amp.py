@@ -8,7 +8,6 @@ Source: PyTorch's "Automatic Mixed Precision package", "CPU Ops that can autocas
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -16,11 +15,13 @@ from typing import Any
 from .. import cuda
 from ..arrays import dtypes
 from ..arrays.devices import device
-from ..autograd.grad_mode import no_grad, without_layer
+from ..autograd.grad_mode import without_layer
 from ..core.frames import EAGER, Frame, Layer, apply_at, current, use
 from ..core.inplace import inplace_at
 from ..core.tensor import Tensor
+from ..diagnose.boundary import guard as _guard
 from ..errors import error, warn
+from .grad_scaler import GradScaler
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
@@ -195,109 +196,4 @@ def custom_bwd(bwd: Callable | None = None, *, device_type: str) -> Any:
     return bwd if bwd is not None else lambda backward: backward
 
 
-class GradScaler:
-    """Scale a loss so that small float16 gradients do not become 0, and skip steps whose gradients are not finite.
-
-    The scale grows by `growth_factor` after `growth_interval` good steps and shrinks by `backoff_factor` after a bad one.
-    If the device is missing, the scaler is off: `scale` returns its argument, and `step` always steps.
-
-    >>> import minigrad
-    >>> w = minigrad.tensor([1.], requires_grad=True)
-    >>> optimizer, scaler = minigrad.optim.SGD([w], lr=0.1), minigrad.amp.GradScaler("cpu", init_scale=4.)
-    >>> scaler.scale((w * w).sum()).backward()
-    >>> w.grad
-    tensor([8.])
-    >>> scaler.step(optimizer); scaler.update()
-    >>> w
-    tensor([0.8000], requires_grad=True)
-    """
-
-    def __init__(
-        self,
-        device: str = "cuda",
-        init_scale: float = 2.0**16,
-        growth_factor: float = 2.0,
-        backoff_factor: float = 0.5,
-        growth_interval: int = 2000,
-        enabled: bool = True,
-    ):
-        self._enabled = enabled and is_autocast_available(device)
-        self._scale, self._growth, self._backoff = init_scale, growth_factor, backoff_factor
-        self._interval, self._good_steps = growth_interval, 0
-        self._unscaled: dict[int, bool] = defaultdict(bool)  # optimizer -> True if its gradients are finite
-
-    def scale(self, outputs: Any) -> Any:
-        """Return a tensor, or each one in a list or tuple, times the scale."""
-        if not self._enabled:
-            return outputs
-        if isinstance(outputs, (list, tuple)):
-            return type(outputs)([self.scale(t) for t in outputs])
-        return outputs * self._scale
-
-    def unscale_(self, optimizer: Any) -> None:
-        """Divide the gradients of an optimizer's parameters by the scale, in place; call it before you clip them."""
-        if not self._enabled:
-            return
-        if id(optimizer) in self._unscaled:
-            what = "unscale_() has already been called on this optimizer since the last update()"
-            raise error(RuntimeError, "GradScaler.unscale_", what, "call it once before each step")
-        finite = True
-        with no_grad():
-            for group in optimizer.param_groups:
-                for p in group["params"]:
-                    if p.grad is not None:
-                        p.grad.mul_(1.0 / self._scale)
-                        finite = finite and bool(p.grad.isfinite().all())
-        self._unscaled[id(optimizer)] = finite
-
-    def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        """Run the optimizer's step with unscaled gradients; skip it if one is infinite or NaN."""
-        if not self._enabled:
-            return optimizer.step(*args, **kwargs)
-        if id(optimizer) not in self._unscaled:
-            self.unscale_(optimizer)
-        return optimizer.step(*args, **kwargs) if self._unscaled[id(optimizer)] else None
-
-    def update(self, new_scale: float | Tensor | None = None) -> None:
-        """Update the scale after a step, according to its gradients, or to `new_scale`."""
-        if not self._enabled:
-            return
-        if new_scale is None and not self._unscaled:
-            what = "update() must follow step(): no gradients were checked since the last update"
-            raise error(AssertionError, "GradScaler.update", what, "call scaler.step(optimizer); scaler.update()")
-        if new_scale is not None:
-            self._scale = float(new_scale)
-        elif not all(self._unscaled.values()):
-            self._scale, self._good_steps = self._scale * self._backoff, 0
-        else:
-            self._good_steps += 1
-            if self._good_steps == self._interval:
-                self._scale, self._good_steps = self._scale * self._growth, 0
-        self._unscaled.clear()
-
-    def get_scale(self) -> float:
-        """Return the scale; 1 if the scaler is off."""
-        return self._scale if self._enabled else 1.0
-
-    def is_enabled(self) -> bool:
-        """Return True if the scaler is on."""
-        return self._enabled
-
-    def state_dict(self) -> dict:
-        """Return the scale and its settings under PyTorch's names; empty if the scaler is off."""
-        if not self._enabled:
-            return {}
-        return {
-            "scale": self._scale,
-            "growth_factor": self._growth,
-            "backoff_factor": self._backoff,
-            "growth_interval": self._interval,
-            "_growth_tracker": self._good_steps,
-        }
-
-    def load_state_dict(self, state_dict: dict) -> None:
-        """Load a dictionary returned by `state_dict`."""
-        if self._enabled:
-            self._scale, self._growth = state_dict["scale"], state_dict["growth_factor"]
-            self._backoff, self._interval = state_dict["backoff_factor"], state_dict["growth_interval"]
-            self._good_steps = state_dict["_growth_tracker"]
+_guard(__name__)

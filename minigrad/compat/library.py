@@ -18,6 +18,7 @@ from ..autograd.graph import increment_version
 from ..core.function import Function
 from ..core.saved import memory
 from ..core.tensor import Tensor
+from ..diagnose.boundary import guard as _guard
 from ..errors import Unread, error
 from ..func.tree import leaves, tree_map
 from ..ops.join import stack
@@ -330,3 +331,6 @@ class Namespace:
         if name.startswith("__") or f"{self._name}::{name}" not in OPERATORS:
             raise Unread(f"ops.{self._name}", lambda: (f"has no operator {name}", "make it with library.custom_op"))
         return OPERATORS[f"{self._name}::{name}"]
+
+
+_guard(__name__)

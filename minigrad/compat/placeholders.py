@@ -31,7 +31,7 @@ from ..ops.legacy import ON_GPU
 from ..ops.storage import Storage, TypedStorage, UntypedStorage
 from ..optim.lr_scheduler import LRScheduler
 from ..tensors.hooks import Handle
-from . import amp
+from . import amp, grad_scaler
 from .library import Namespace
 
 
@@ -252,7 +252,7 @@ TABLE: dict[str, dict[str, Any]] = {
         "config": SimpleNamespace(),
     },
     "cuda_amp": {  # torch.amp for a GPU, under the names of PyTorch before 2.4
-        **{name: partial(getattr(amp, name), "cuda") for name in ("autocast", "GradScaler")},
+        **{"autocast": partial(amp.autocast, "cuda"), "GradScaler": grad_scaler.CudaGradScaler},
         **{name: partial(getattr(amp, name), device_type="cuda") for name in ("custom_fwd", "custom_bwd")},
     },
     "jit": {  # programs run as written; minigrad.compile compiles
@@ -281,6 +281,7 @@ TABLE: dict[str, dict[str, Any]] = {
         "is_in_onnx_export": always(False),
     },
     "ops_by_name": {"__getattr__": namespace},
+    "other_accelerators": {"is_available": always(False), "device_count": always(0)},
     "pytree": {
         **{"tree_flatten": tree.flatten, "tree_leaves": tree.leaves, "tree_map": tree.tree_map},
         "tree_unflatten": lambda leaves, treespec: tree.rebuild(treespec, leaves),
@@ -311,7 +312,6 @@ TABLE: dict[str, dict[str, Any]] = {
         **{"_BatchNorm": normalization.BatchNorm, "_InstanceNorm": normalization.InstanceNorm},
         **{"_NormBase": normalization.ChannelNorm, "NonDynamicallyQuantizableLinear": nn.Linear},
         **{f"register_module_{name}": getattr(EVERY, f"register_{name}") for name in MODULE_HOOKS},
-        "required": object(),  # old optimizers use it as the default of required arguments
     },
     "version": {"cuda": None, "hip": None, "xpu": None, "git_version": None, "debug": False},
 }

@@ -11,7 +11,9 @@ import functools
 import itertools
 import math
 import operator
+import sys
 import types
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -32,7 +34,8 @@ LIBRARY = set("""arrays autograd compile core distributed distributions fast fun
 # those among them that read or change something else
 EXCEPT = {"minigrad.autograd.profiler", "minigrad.autograd.anomaly", "minigrad.nn.parallel", "minigrad.utils.data",
           "minigrad.utils.benchmark", "minigrad.utils.cpp_extension"}  # fmt: skip
-EXCEPT_NAMES = {"set_default_dtype", "set_default_device", "set_printoptions", "get_num_threads"}
+EXCEPT_NAMES = {"set_default_dtype", "set_default_device", "set_printoptions", "get_num_threads",
+                "get_default_device", "default_device", "get_printoptions"}  # fmt: skip
 BUILTINS = """abs all any bool bytes callable chr complex dict divmod enumerate filter float format frozenset hash int
            isinstance issubclass iter len list map max min next ord pow range repr reversed round set slice sorted str sum super
            tuple zip""".split()  # fmt: skip
@@ -55,8 +58,15 @@ IMPLICIT = [f"__{name}__" for name in """add sub mul truediv floordiv mod pow ma
             imod ipow imatmul iand ior ixor ilshift irshift lt le gt ge contains bool len iter next getitem index int float
             round""".split()]  # fmt: skip
 COMPARED = ["__eq__", "__hash__", "__repr__", "__str__", "__format__"]  # and for comparisons and texts
+# functions that never call one of these
+BLIND = set("""all any callable enumerate filter isinstance issubclass iter len list map next range reversed slice super tuple
+               zip accumulate chain from_iterable islice pairwise product repeat starmap takewhile zip_longest reduce append
+               extend insert clear reverse copy keys values items""".split())  # fmt: skip
 LISTED = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, types.MethodDescriptorType, types.ModuleType,
           types.WrapperDescriptorType, type, functools.partial, property, Generator)  # fmt: skip
+SLOTS = (types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType, types.BuiltinFunctionType,
+         type(None))  # fmt: skip
+MUTABLE = 1 << 9  # the flag of a class whose attributes can be set, unless 1 << 8 is set as well
 MISSING: Any = object()
 
 
@@ -86,9 +96,25 @@ def is_user_function(a: Any) -> bool:
     )
 
 
+def is_users(cls: type) -> bool:
+    """Return True for a class that a program can change: it is neither minigrad's nor NumPy's, and not built in."""
+    return cls.__flags__ & (MUTABLE | 1 << 8) == MUTABLE and home(cls).partition(".")[0] not in (PACKAGE, "numpy")
+
+
+def is_plain(a: Any) -> bool:
+    """Return True for a number, text or other value that nothing but its type and its value describes."""
+    return isinstance(a, PLAIN) and not is_users(type(a))
+
+
 def attribute_of(cls: type, name: str) -> Any:
     """Return what a class or a base class defines under a name, without calling anything; MISSING if nothing does."""
     return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), MISSING)
+
+
+def runs_python(cls: type, names: Iterable[str]) -> bool:
+    """Return True if one of a class's methods is neither written in C nor minigrad's."""
+    found = [raw for name in names if (raw := attribute_of(cls, name)) is not MISSING]
+    return any(type(raw) not in SLOTS and home(raw).partition(".")[0] != PACKAGE for raw in found)
 
 
 def is_module(a: Any) -> bool:
@@ -105,11 +131,15 @@ def has_state(a: Any) -> bool:
 
 def may_be_read(a: Any) -> bool:
     """Return True for an object that a function may read: no operator, loop or condition runs methods that hide a state."""
-    if isinstance(a, (*LISTED, np.ufunc)) or is_library(type(a)):
-        return True
     kind = type(a)
-    if isinstance(a, CONTAINERS) or has_state(a):
-        return not any(is_user_function(attribute_of(kind, name)) for name in IMPLICIT)
+    if isinstance(a, (*LISTED, np.ufunc)) or is_library(kind):
+        return (
+            not is_users(kind)
+            or home(kind).partition(".")[0] in sys.stdlib_module_names
+            or not runs_python(kind, IMPLICIT)
+        )
+    if isinstance(a, (*CONTAINERS, *PLAIN)) or has_state(a):
+        return not runs_python(kind, IMPLICIT)
     return all(attribute_of(kind, name) in (MISSING, None, getattr(object, name, None)) for name in IMPLICIT)
 
 

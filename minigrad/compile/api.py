@@ -22,7 +22,7 @@ from ..config import GENERIC
 from ..core.frames import OFF, ON, current
 from ..errors import OutsideError, error, warn
 from ..events import events, unheard
-from ..func.tree import check_function, flatten
+from ..func.tree import check_function, flatten, keys_of
 from ..kernels.fallback import by_numpy
 from .captured_steps import Refused
 from .guards import MISS
@@ -140,10 +140,10 @@ class CompiledCallable:
         if frame is not ON and frame is not OFF or GENERIC:
             return self.function(*args, **kwargs)
         if kwargs or any([isinstance(a, (tuple, list, dict)) or type(a).__module__ == "collections" for a in args]):
-            leaves, spec = flatten((args, kwargs))
+            (leaves, spec), keys = flatten((args, kwargs)), keys_of((args, kwargs))
         else:
-            leaves, spec = args, len(args)
-        key = (spec, frame is ON, default(), *[kind(a, frame is ON) for a in leaves])
+            leaves, spec, keys = args, len(args), None
+        key = (spec, keys, frame is ON, default(), *[kind(a, frame is ON) for a in leaves])
         for found in self._table.get(key, ()):
             if (result := found.fast_path(self, args, kwargs)) is not MISS:
                 self._remember(found)

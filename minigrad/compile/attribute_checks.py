@@ -6,20 +6,49 @@ runs code on its way is called with checks, or ends the capture. checks.py has t
 
 from __future__ import annotations
 
+import collections
+import enum
 import math
+import sys
+import threading
 import types
 from collections.abc import Callable
 from typing import Any
 
 from ..core.context import Ctx
 from ..core.tensor import Box, Tensor
-from ..places import Place
+from ..places import Place, home
 from . import allowed
-from .allowed import CONTAINERS, MISSING, PLAIN, attribute_of, is_library, is_module, is_user_function
+from .allowed import (
+    CONTAINERS,
+    MISSING,
+    MUTABLE,
+    PLAIN,
+    attribute_of,
+    is_library,
+    is_module,
+    is_user_function,
+    is_users,
+    runs_python,
+)
 from .captured_steps import OUTSIDE, Refused
 from .symbols import SYMBOLIC, is_symbolic
 
 STORES = ("_parameters", "_buffers", "_modules")
+LOOKUP = ("__getattribute__", "__getattr__")
+# what a class defines that has no state besides: functions in C and minigrad's, fields of named tuples
+HARMLESS = (*allowed.SLOTS[:-1], type(collections.namedtuple("One", "x").x))
+# what depends on how a tensor was made
+OF_MEMORY = {
+    "_base",
+    "_is_view",
+    "is_view",
+    "retains_grad",
+    "output_nr",
+    "storage_offset",
+    "untyped_storage",
+    "_version",
+}
 
 
 class AttributeChecks:
@@ -39,50 +68,91 @@ class AttributeChecks:
         cls = type(a)
         if cls is types.MethodType and name not in ("__self__", "__func__"):
             return self.get(a.__func__, name) if hasattr(a.__func__, name) else getattr(a, name)
-        if cls is super:
-            return self.of_super(a, name)
-        if isinstance(a, types.ModuleType):
-            return self.of_module(a, name)
-        if isinstance(a, type):
-            return self.of_class(a, name)
-        raw, held = attribute_of(cls, name), getattr(a, "__dict__", {})
-        if isinstance(raw, property) and is_user_function(raw.fget):
+        for kind, read in ((super, self.of_super), (types.ModuleType, self.of_module), (type, self.of_class)):
+            if isinstance(a, kind):
+                return read(a, name)
+        if name == "__class__":
+            return self.type_of(a)
+        if isinstance(a, enum.Enum) and name in ("name", "value") and home(attribute_of(cls, name)) == "enum":
+            name = f"_{name}_"
+        self.look_at_lookup(a, name)
+        cls = self.trace.type_of(a) if type(a) is Box else cls
+        raw, held = attribute_of(cls, name), self.held(a)
+        if type(raw) is property and is_user_function(raw.fget):
             return self.call(self.of_own_class(a, name, raw.fget, ".fget"), a)
-        if name in held and not hasattr(type(raw), "__set__"):
+        if name in held and not hasattr(type(raw), "__set__") and not hasattr(type(raw), "__delete__"):
+            if raw is not MISSING and is_users(cls):  # a property would take precedence
+                self.guards.same(cls, name)
             return self.entry(a, held, name, f"{self.path(a)}.{name}")
-        for store in STORES if is_module(a) else ():
+        for store in STORES if is_module(a) and raw is MISSING else ():
             if name in held.get(store, ()):
                 return self.entry(a, held[store], name, f"{self.path(a)}.{name}")
         if is_user_function(raw):
             return types.MethodType(self.of_own_class(a, name, raw), a)
-        if isinstance(raw, (classmethod, staticmethod)) and is_user_function(raw.__func__):
-            f = self.of_own_class(a, name, raw.__func__, ".__func__" if isinstance(raw, classmethod) else "")
-            return types.MethodType(f, cls) if isinstance(raw, classmethod) else f
-        return self.of_builtin(a, name, raw, held)
+        if type(raw) in (classmethod, staticmethod) and is_user_function(raw.__func__):
+            f = self.of_own_class(a, name, raw.__func__, ".__func__" if type(raw) is classmethod else "")
+            return types.MethodType(f, cls) if type(raw) is classmethod else f
+        return self.of_type(a, name, raw)
 
-    def of_builtin(self, a: Any, name: str, raw: Any, held: dict) -> Any:
-        """Return an attribute that is none of the user's functions."""
-        cls, known = type(a), id(a) in self.guards.names
-        if isinstance(a, (Tensor, *PLAIN, *CONTAINERS, *SYMBOLIC, Ctx)) or is_library(cls):
-            if isinstance(a, Tensor) and is_user_function(attribute_of(cls, "__getattr__")):
-                raise self.refuse(f"it reads {name} of a {cls.__name__}, whose __getattr__ decides what that is")
+    def look_at_lookup(self, a: Any, name: str) -> None:
+        """Refuse an object whose class decides itself what its attributes are."""
+        cls = type(a)
+        decides = runs_python(cls, ("__getattribute__",)) or isinstance(a, threading.local)
+        if not decides and runs_python(cls, ("__getattr__",)):
+            decides = attribute_of(cls, name) is MISSING and name not in getattr(a, "__dict__", ())
+        if decides:
+            raise self.refuse(f"it reads {name} of a {cls.__name__}, whose class decides what that is", OUTSIDE)
+
+    def held(self, a: Any) -> dict:
+        """Return the attributes that an object has itself; a box has those of its tensor."""
+        return getattr(self.trace.original(a) if type(a) is Box else a, "__dict__", {})
+
+    def of_type(self, a: Any, name: str, raw: Any) -> Any:
+        """Return an attribute that is none of the user's functions, and that the object does not hold itself."""
+        cls = type(a)
+        if isinstance(a, Tensor):
+            return self.of_tensor(a, name, raw)
+        if isinstance(a, (*SYMBOLIC, Ctx)) or isinstance(a, (*PLAIN, *CONTAINERS)) and not cls.__flags__ & MUTABLE:
             return getattr(a, name)
-        if (
-            raw is MISSING
-            or hasattr(type(raw), "__get__")
-            and not callable(raw)
-            and type(raw) is not types.MemberDescriptorType
-        ):
-            if hasattr(cls, "__getattr__") or raw is not MISSING or not known:
-                raise self.refuse(f"it reads {name} of a {cls.__name__}, which cannot be watched", OUTSIDE)
-            self.guards.guard(f"{self.path(a)}.{name}", None, f"not hasattr({self.known(a)}, {name!r})")
-            return getattr(a, name)  # raises
-        value = getattr(a, name)
-        if callable(value) and not isinstance(value, type):  # a method, to be judged when it is called
-            return value
+        if raw is MISSING:
+            return self.missing(a, name)
+        if is_library(cls) or harmless(raw) or isinstance(raw, types.GetSetDescriptorType) and isinstance(a, PLAIN):
+            self.from_class(a, name)
+            self.guards.same(cls, name)
+            return getattr(a, name)
         if type(raw) is types.MemberDescriptorType:
-            return self.guards.read(f"{self.path(a)}.{name}", f"{self.known(a)}.{name}", value)
-        return self.of_own_class(a, name, value)
+            return self.guards.read(f"{self.path(a)}.{name}", f"{self.known(a)}.{name}", getattr(a, name))
+        if hasattr(type(raw), "__get__"):
+            raise self.refuse(f"it reads {name} of a {cls.__name__}, which cannot be watched", OUTSIDE)
+        return self.of_own_class(a, name, raw)
+
+    def of_tensor(self, a: Tensor, name: str, raw: Any) -> Any:
+        """Return an attribute of a tensor: its class must keep it, and the tensor must not hide it."""
+        cls, source = self.trace.type_of(a) if type(a) is Box else type(a), self.trace.source_of(a)
+        if source is not None:
+            held = self.held(a)
+            self.guards.guard(f"len(vars({self.path(a)}))", len(held), f"len({source}.__dict__) == {len(held)}")
+            if name in OF_MEMORY:
+                raise self.refuse(f"it reads {name} of a tensor, which can change from call to call")
+            if name in ("stride", "strides"):
+                strides = (original := self.trace.original(a) if type(a) is Box else a)._a.strides
+                self.guards.guard(f"{self.path(a)}.stride()", strides, f"{source}._a.strides == {strides}")
+                return getattr(original, name)
+        if raw is MISSING:
+            self.guards.guard(f"{cls.__name__}.{name}", None, f"not hasattr({self.guards.constant(cls)}, {name!r})")
+        elif is_users(cls) and attribute_of(cls, name) is not attribute_of(Tensor, name):
+            raise self.refuse(f"it reads {name} of a {cls.__name__}, which is not a plain tensor", OUTSIDE)
+        else:
+            self.guards.same(cls, name)
+        return getattr(a, name)
+
+    def missing(self, a: Any, name: str) -> Any:
+        """Guard that an object has no such attribute, and raise the AttributeError."""
+        if id(a) in self.guards.names:
+            self.guards.guard(f"{self.path(a)}.{name}", None, f"not hasattr({self.known(a)}, {name!r})")
+        elif is_users(type(a)):
+            raise self.refuse(f"it reads {name} of a {type(a).__name__}, which cannot be watched", OUTSIDE)
+        return getattr(a, name)
 
     def entry(self, a: Any, held: dict, name: str, path: str) -> Any:
         """Return an attribute that an object holds itself."""
@@ -99,52 +169,109 @@ class AttributeChecks:
 
     def of_own_class(self, a: Any, name: str, value: Any, suffix: str = "") -> Any:
         """Return an attribute that an object has from its class."""
-        cls, held = self.guards.constant(type(a)), getattr(a, "__dict__", None)
-        if not isinstance(a, Tensor):
-            self.known(a)
-        if held is not None and id(a) in self.guards.names:
-            self.guards.guard(f"{self.path(a)}.{name}", None, f"{name!r} not in {self.guards.constant(held)}")
-        return self.guards.read(f"{type(a).__name__}.{name}", f"{cls}.{name}{suffix}", value)
+        self.from_class(a, name)
+        cls = self.trace.type_of(a) if type(a) is Box else type(a)
+        return self.guards.read(f"{cls.__name__}.{name}", f"{self.guards.constant(cls)}.{name}{suffix}", value)
+
+    def from_class(self, a: Any, name: str) -> None:
+        """Guard that an object has no attribute that hides the one of its class."""
+        held = getattr(a, "__dict__", None)
+        if id(a) in self.guards.names:
+            if held is not None and id(held) not in self.guards.complete:
+                self.guards.guard(f"{self.path(a)}.{name}", None, f"{name!r} not in {self.guards.constant(held)}")
+        elif not isinstance(a, Tensor) and is_users(type(a)):
+            if held is not None:
+                raise self.refuse(f"it uses a {type(a).__name__} that this call has made", OUTSIDE)
+            self.guards.shape(type(a))
 
     def of_class(self, cls: Any, name: str) -> Any:
         """Return an attribute of a class."""
-        raw = attribute_of(cls, name)
-        if raw is MISSING or is_library(cls) and not is_user_function(raw) or cls.__module__ in ("builtins", "typing"):
-            return getattr(cls, name)
+        raw, meta = attribute_of(cls, name), type(cls)
         text, path = f"{self.guards.constant(cls)}.{name}", f"{cls.__name__}.{name}"
-        if isinstance(raw, classmethod):
+        if (
+            not cls.__flags__ & MUTABLE
+            and meta is type
+            or is_library(cls)
+            and raw is not MISSING
+            and not is_user_function(raw)
+        ):
+            if cls.__flags__ & MUTABLE:
+                self.guards.same(cls, name)
+            return getattr(cls, name)
+        self.guards.shape(cls)
+        above = attribute_of(meta, name)
+        if (
+            runs_python(meta, ("__getattribute__", "__getattr__"))
+            or above is not MISSING
+            and (raw is MISSING or hasattr(type(above), "__set__"))
+        ):
+            return self.of_metaclass(cls, name, above)
+        if raw is MISSING:
+            self.guards.guard(path, None, f"not hasattr({self.guards.constant(cls)}, {name!r})")
+            return getattr(cls, name)  # raises
+        if type(raw) is classmethod:
             if not is_user_function(raw.__func__):
+                self.guards.same(cls, name)
                 return getattr(cls, name)
             return types.MethodType(self.guards.read(path, f"{text}.__func__", raw.__func__), cls)
-        if isinstance(raw, property) or hasattr(type(raw), "__get__") and not callable(raw):
+        if hasattr(type(raw), "__get__") and not harmless(raw):
             raise self.refuse(f"it reads {path}, which cannot be watched")
         return self.guards.read(path, text, getattr(cls, name))
 
+    def of_metaclass(self, cls: Any, name: str, above: Any) -> Any:
+        """Return an attribute that a class has from its metaclass, such as its name."""
+        meta, text = type(cls), f"{self.guards.constant(cls)}.{name}"
+        if not runs_python(meta, ("__getattribute__", "__getattr__")):
+            if is_user_function(above):
+                return types.MethodType(self.guards.read(f"{meta.__name__}.{name}", f"{text}.__func__", above), cls)
+            if above in (value := vars(type).values()) or not hasattr(type(above), "__get__"):
+                value = getattr(cls, name)
+                return value if callable(value) else self.guards.read(f"{cls.__name__}.{name}", text, value)
+        raise self.refuse(f"it reads {cls.__name__}.{name}, which {meta.__name__} computes", OUTSIDE)
+
     def of_module(self, module: types.ModuleType, name: str) -> Any:
-        """Return an attribute of a module; those of minigrad and `math` do not change."""
+        """Return an attribute of a module."""
+        kind, text = type(module), self.guards.constant(module)
+        computes = kind is not types.ModuleType and not is_own(module)
+        if computes and (attribute_of(kind, name) is not MISSING or runs_python(kind, LOOKUP)):
+            raise self.refuse(f"it reads {module.__name__}.{name}, which a {kind.__name__} computes", OUTSIDE)
         value = getattr(module, name)
-        if module is math or is_own(module) and not is_user_function(value):
+        if (module is math or is_own(module)) and not is_user_function(value):
+            self.guards.same(module, name)
             return value
         if name not in vars(module):
             raise self.refuse(f"it reads {module.__name__}.{name}, which cannot be watched", OUTSIDE)
+        self.guards.guard(f"type({module.__name__})", None, f"type({text}) is {self.guards.constant(kind)}")
         return self.guards.read(f"{module.__name__}.{name}", f"{self.guards.constant(vars(module))}[{name!r}]", value)
 
     def of_super(self, a: Any, name: str) -> Any:
         """Return an attribute of `super()`."""
+        bases = type(a.__self__).__mro__ if not isinstance(a.__self__, type) else a.__self__.__mro__
+        above = bases[bases.index(a.__thisclass__) + 1 :]
+        cls = next((base for base in above if name in vars(base)), None)
+        if cls is None:
+            return getattr(a, name)  # raises
+        raw, made = vars(cls)[name], f"super({self.guards.constant(a.__thisclass__)}, {self.known(a.__self__)})"
+        if type(raw) is property and is_user_function(raw.fget):
+            self.guards.same(cls, name)
+            return self.call(raw.fget, a.__self__)
         value = getattr(a, name)
-        if not isinstance(value, types.MethodType) or not is_user_function(value.__func__):
+        if isinstance(value, types.MethodType) and is_user_function(value.__func__):
+            f = self.guards.read(f"super().{name}", f"{made}.{name}.__func__", value.__func__)
+            return types.MethodType(f, value.__self__)
+        if not is_users(cls):
+            if cls.__flags__ & MUTABLE:
+                self.guards.same(cls, name)
             return value
-        made = f"super({self.guards.constant(a.__thisclass__)}, {self.known(a.__self__)})"
-        f = self.guards.read(f"super().{name}", f"{made}.{name}.__func__", value.__func__)
-        return types.MethodType(f, value.__self__)
+        if hasattr(type(raw), "__get__") and type(raw) is not staticmethod:
+            raise self.refuse(f"it reads super().{name}, which cannot be watched", OUTSIDE)
+        return self.guards.read(f"super().{name}", f"{made}.{name}", value)
 
     def known(self, a: Any) -> str:
-        """Return the variable of an object from outside, whose class is guarded."""
+        """Return the variable of an object from outside."""
         if id(a) not in self.guards.names:
             raise self.refuse(f"it uses a {type(a).__name__} that this call has made", OUTSIDE)
-        name = self.guards.names[id(a)]
-        self.guards.guard(f"type({self.path(a)})", None, f"type({name}) is {self.guards.constant(type(a))}")
-        return name
+        return self.guards.names[id(a)]
 
     def path(self, a: Any) -> str:
         """Return the path of an object, for messages."""
@@ -167,9 +294,48 @@ class AttributeChecks:
         """Stand for `type` with one argument."""
         if more:
             raise self.refuse("it creates a class", "define the class outside of the function")
-        return a.__class__ if is_symbolic(a) else self.trace.type_of(a) if type(a) is Box else type(a)
+        if is_symbolic(a):
+            return a.__class__
+        return self.trace.type_of(a) if type(a) is Box else type(a)
+
+    def isinstance(self, a: Any, kinds: Any) -> bool:
+        """Stand for `isinstance`."""
+        if attribute_of(type(a), "__class__") is not vars(object)["__class__"] and is_users(type(a)):
+            raise self.refuse(f"it asks for the class of a {type(a).__name__}, which computes it", OUTSIDE)
+        if type(a) is Box or is_symbolic(a) or id(a) not in self.guards.names:
+            return self.issubclass(self.type_of(a), kinds)
+        asks = self.look_at_kinds(kinds) or is_users(type(a))
+        return self.guards.decision(isinstance, a, kinds) if asks else isinstance(a, kinds)
+
+    def issubclass(self, cls: Any, kinds: Any) -> bool:
+        """Stand for `issubclass`."""
+        asks = self.look_at_kinds(kinds) or is_users(cls)
+        return self.guards.decision(issubclass, cls, kinds) if asks else issubclass(cls, kinds)
+
+    def look_at_kinds(self, kinds: Any) -> bool:
+        """Return True if the instances of one of the classes may change; refuse those whose own code decides that."""
+        asks = False
+        for one in kinds if isinstance(kinds, tuple) else getattr(kinds, "__args__", None) or (kinds,):
+            if isinstance(one, (tuple, types.UnionType)):
+                asks |= self.look_at_kinds(one)
+                continue
+            asks |= type(one) is not type
+            if isinstance(one, type):
+                self.guards.shape(one)
+            found = [attribute_of(type(one), name) for name in ("__instancecheck__", "__subclasscheck__")]
+            found += [attribute_of(one, "__subclasshook__")] if isinstance(one, type) else []
+            for raw in found:
+                f = getattr(raw, "__func__", raw)
+                if is_user_function(f) and home(f).partition(".")[0] not in sys.stdlib_module_names:
+                    raise self.refuse(f"it calls isinstance() with {one!r}, whose {f.__name__} decides", OUTSIDE)
+        return asks
+
+
+def harmless(raw: Any) -> bool:
+    """Return True if a class attribute only binds a function, or names a part of a named tuple."""
+    return isinstance(raw, (*HARMLESS, types.FunctionType)) or type(raw) in (staticmethod, classmethod)
 
 
 def is_own(module: types.ModuleType) -> bool:
     """Return True for a module of minigrad's."""
-    return module.__name__.partition(".")[0] == allowed.PACKAGE or getattr(module, "__minigrad__", False)
+    return module.__name__.partition(".")[0] == allowed.PACKAGE

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from contextvars import ContextVar
-from threading import Lock
 from typing import Any
 
-from ..core.frames import OFF, Frame, current, use
+from ..core.frames import OFF, Frame, current, enter
 from ..core.graph import Leaf
 from ..core.tensor import Box, Tensor
-from ..events import Observer, events
+from ..events import Observer, events, lock
 from ..func.tree import flatten, rebuild
 from ..kernels.cache import without
+from ..scopes import undoing
 from .captured_steps import VALUES, Refused
 from .symbols import is_symbolic, plain
 from .trace import CaptureTrace
@@ -23,31 +23,31 @@ capturing: ContextVar[Any] = ContextVar("minigrad.capture", default=None)  # the
 @contextmanager
 def tracing(trace: CaptureTrace, grad: bool):
     """Run the block under a capture."""
-    CAPTURES.count(1)
-    around, alone = capturing.get(), without.get()
-    try:
-        capturing.set(trace)
-        without.set(True)  # no user sees the values
-        with use(Frame(trace, grad, None, False, OFF)):
-            yield trace
-        if trace.refused is not None:
-            raise trace.refused
-    except Exception as e:
-        refused = e if isinstance(e, Refused) else trace.refused or e
-        trace.forget()
-        try:
-            raise refused from None
-        finally:
-            del refused  # as in raise_instead
-    finally:
-        CAPTURES.count(-1)
-        trace.guards.restore()
+    here, around, alone = current(), capturing.get(), without.get()
+
+    def restore() -> None:
+        enter(here)
         capturing.set(around)
         without.set(alone)
-        for generator, state in trace.generators.values():
-            generator.set_state(state)
-        for t, edge in trace.edges.values():
-            t._edge = edge
+        trace.restore()
+        CAPTURES.listen(trace, False)
+
+    with undoing(restore):
+        try:
+            CAPTURES.listen(trace, True)
+            capturing.set(trace)
+            without.set(True)  # no user sees the values
+            enter(Frame(trace, grad, None, False, OFF))
+            yield trace
+            if trace.refused is not None:
+                raise trace.refused
+        except Exception as e:
+            refused = e if isinstance(e, Refused) else trace.refused or e
+            trace.forget()
+            try:
+                raise refused from None
+            finally:
+                del refused  # as in raise_instead
 
 
 def traced(t: Tensor | None) -> CaptureTrace | None:
@@ -61,12 +61,12 @@ class Captures(Observer):
     """Follows what code that is captured does to tensors, apart from operations; it listens only while a capture runs."""
 
     def __init__(self) -> None:
-        self.running, self.lock = 0, Lock()  # the captures in all threads
+        self.running: set[CaptureTrace] = set()  # in all threads
 
-    def count(self, change: int) -> None:
+    def listen(self, trace: CaptureTrace, on: bool) -> None:
         """Note that a capture begins or ends."""
-        with self.lock:
-            self.running += change
+        with lock:
+            (self.running.add if on else self.running.discard)(trace)
             (events.add if self.running else events.remove)(self)
 
     def tracked(self, t: Tensor, before: Leaf | None) -> None:

@@ -17,11 +17,12 @@ import optree
 from ..core.graph import Leaf, history
 from ..core.tensor import Box, Tensor
 from ..func.tree import flatten, rebuild
-from .allowed import PLAIN
+from .allowed import is_plain
 from .capture import tracing
 from .captured_steps import RETURN, CapturedStep, CapturedValue, Refused
 from .checks import Checks
 from .effects import effects
+from .guards import Guards
 from .symbols import Reads, SymbolicFloat, SymbolicInt, is_symbolic, may_vary
 from .trace import NEEDED, CaptureTrace
 
@@ -51,6 +52,7 @@ class Captured:
                 program.guards.object(path, a)
             result = checks.call(program.owner.function, *args, **kwargs)
             trace.phase = "forward"
+            self.look_at_operators(trace, program.guards)
             after, tree = flatten((args, kwargs))
             if tree != program.tree or any(a is not b for a, b in zip(after, full)):
                 raise Refused("it changes a list or dictionary in its arguments", None, True, RETURN)
@@ -76,6 +78,15 @@ class Captured:
         self.reads.refuse = lambda: Refused(NEEDED)  # the numbers must not keep the capture alive
         for o in self.outs:
             o._edge = None  # frees the graph, which holds saved tensors
+
+    def look_at_operators(self, trace: CaptureTrace, guards: Guards) -> None:
+        """Record the operators that the user's functions use: each call runs those of the tensors' classes."""
+        for name in sorted(trace.operators):
+            if hasattr(Tensor, name):
+                guards.same(Tensor, name)
+        for t in trace.outside:
+            if type(t) is not Tensor:  # a subclass, to which one may be added
+                guards.shapes[id(type(t))] = type(t)
 
     def take_arguments(self, program: Specialisation) -> list:
         """Return the arguments for the function: boxes for tensors, symbols for numbers."""
@@ -145,7 +156,7 @@ class Captured:
             return "out", place(o, self.outs)
         if is_symbolic(o):
             return "number", o
-        return ("value", o) if isinstance(o, PLAIN) else None
+        return ("value", o) if is_plain(o) else None
 
     def take_results(self, result: Any) -> None:
         """Collect the outputs and the other returned values."""

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import enum
 import functools
 import math
 import operator
 import sys
 import types
+from collections.abc import Iterator
 from typing import Any
 
 from ..core.context import Ctx
@@ -22,7 +24,17 @@ from ..core.function import Function
 from ..core.tensor import Tensor
 from ..places import PACKAGE, Place
 from . import allowed
-from .allowed import CONTAINERS, MISSING, attribute_of, is_library, is_module, is_user_function
+from .allowed import (
+    CONTAINERS,
+    MISSING,
+    MUTABLE,
+    attribute_of,
+    is_library,
+    is_module,
+    is_user_function,
+    is_users,
+    runs_python,
+)
 from .attribute_checks import STORES, AttributeChecks, is_own
 from .captured_steps import OUTSIDE, RETURN, Refused
 from .symbols import MATH
@@ -54,7 +66,11 @@ class Globals(dict):
         if name in scope:
             return guards.read(name, f"{namespace}[{name!r}]", scope[name])
         guards.guard(name, None, f"{name!r} not in {namespace}")
-        return vars(builtins)[name]
+        known = self.f.__builtins__
+        if known is vars(builtins) and isinstance(known.get(name), (type, types.BuiltinFunctionType)):
+            guards.same(builtins, name)
+            return known[name]
+        return guards.read(name, f"{guards.constant(known)}[{name!r}]", known[name])
 
 
 class Checks(AttributeChecks):
@@ -67,21 +83,35 @@ class Checks(AttributeChecks):
         guards.replacement = self.given
         self.functions: dict[int, tuple[Any, Any]] = {}  # by id: a user's function or Function, and the one with checks
         self.special = {getattr: self.getattr, hasattr: self.hasattr, type: self.type_of, setattr: self.set,
-                        delattr: self.delete}  # fmt: skip
+                        delattr: self.delete, isinstance: self.isinstance, issubclass: self.issubclass}  # fmt: skip
 
     # ------------------------------------------------------------------ comparisons, entries, contexts
     def operand(self, a: Any) -> Any:
-        """Return a value that is compared, or written as text."""
-        for one in [a, *a] if isinstance(a, (list, tuple)) else [a, *a.values()] if isinstance(a, dict) else [a]:
-            if any(is_user_function(attribute_of(type(one), name)) for name in allowed.COMPARED):
-                raise self.refuse(f"it compares a {type(one).__name__}, whose methods are not watched", OUTSIDE)
+        """Return a value that is compared, hashed or written as text."""
+        for one in contents(a, set()):
+            kind = type(one)
+            if not runs_python(kind, allowed.COMPARED):
+                continue
+            if not isinstance(one, enum.Enum) or any(is_users(cls) and runs_own(cls) for cls in kind.__mro__):
+                raise self.refuse(f"it compares a {kind.__name__}, whose methods are not watched", OUTSIDE)
+            for name in ("_name_", "_value_"):
+                self.get(one, name)
+        return a
+
+    def over(self, a: Any) -> Any:
+        """Return an object whose elements a loop or an entry asks for; minigrad's classes decide which these are."""
+        cls = type(a)
+        if cls.__flags__ & MUTABLE and not isinstance(a, (Tensor, *CONTAINERS)):
+            for name in ("__iter__", "__len__", "__getitem__", "__next__", "__contains__"):
+                if hasattr(cls, name):
+                    self.guards.same(cls, name)
         return a
 
     def item(self, a: Any, index: Any) -> Any:
         """Return an entry."""
         if isinstance(a, dict) and index not in a and hasattr(a, "__missing__") and not self.may_change(a):
             raise self.refuse(f"it adds an entry to {self.path(a)}, which outlives the call", RETURN)
-        return a[index]
+        return self.over(a)[index if isinstance(a, (Tensor, list, tuple)) else self.operand(index)]
 
     def context(self, a: Any) -> Any:
         """Return the context of a `with` statement, if it is one of minigrad's."""
@@ -90,12 +120,17 @@ class Checks(AttributeChecks):
             return a
         raise self.refuse(f"it enters a {type(a).__name__}, which is not one of minigrad's contexts", OUTSIDE)
 
-    def imports(self, *names: str) -> None:
-        """Look at an import inside the function."""
+    def imports(self, names: tuple, attributes: tuple) -> None:
+        """Look at an import inside the function, of modules, or of attributes of one module."""
         for name in names:
             module = sys.modules.get(name.partition(".")[0])
             if module is None or module is not math and not is_own(module):
                 raise self.refuse(f"it imports {name} while it runs", "move the import out of the function")
+            modules = self.guards.constant(sys.modules)
+            for one in {name.partition(".")[0], name} & {*sys.modules}:
+                self.guards.guard(one, None, f"{modules}[{one!r}] is {self.guards.constant(sys.modules[one])}")
+                for attribute in attributes if one == name else ():
+                    self.getattr(sys.modules[one], attribute, None)
 
     # ------------------------------------------------------------------ stores
     def set(self, a: Any, name: str, value: Any) -> None:
@@ -186,11 +221,12 @@ class Checks(AttributeChecks):
         if id(f) not in self.functions:
             name, guards = self.guards.constant(f), self.guards
             try:
-                code = checked_code(f.__code__, f.__qualname__)
+                code, operators = checked_code(f.__code__, f.__qualname__)
             except Unreadable as e:
                 place = Place(f.__code__.co_filename, e.line)
                 raise self.refuse(e.why if e.fix else f"{f.__name__}: {e.why}", e.fix, place) from None
             guards.guard(f.__name__, None, f"{name}.__code__ is {guards.constant(f.__code__)}")
+            self.trace.operators |= operators
             made = types.FunctionType(code, Globals(self, f), f.__name__)
             for defaults in ("__defaults__", "__kwdefaults__"):
                 if (value := getattr(f, defaults)) is None:
@@ -269,6 +305,9 @@ class Checks(AttributeChecks):
         """Call a class."""
         if cls is type:
             return self.type_of(*args)
+        if cls in allowed.FUNCTIONS:
+            for one in args:
+                self.over(one) if cls.__name__ in allowed.BLIND else self.operand(one)
         if cls in allowed.FUNCTIONS or issubclass(cls, BaseException) and cls.__module__ == "builtins":
             return self.plainly(cls, args, kwargs)
         if cls is functools.partial:
@@ -276,9 +315,8 @@ class Checks(AttributeChecks):
         if is_library(cls):
             return self.plainly(cls, args, kwargs)
         if issubclass(cls, tuple) and hasattr(cls, "_fields") and not is_user_function(vars(cls).get("__init__")):
-            self.guards.guard(
-                cls.__name__, None, f"{self.guards.constant(cls)}.__new__ is {self.guards.constant(cls.__new__)}"
-            )
+            self.guards.same(cls, "__new__")
+            self.guards.shape(cls)
             return cls(*args, **kwargs)
         raise self.refuse(f"it creates a {cls.__name__}", "create it outside of the compiled function")
 
@@ -286,6 +324,11 @@ class Checks(AttributeChecks):
         """Call a function written in C, if it is one of the table, of `math`, or a method without side effects."""
         if f in self.special:
             return self.special[f](*args, **kwargs)
+        if f.__name__ not in allowed.BLIND:
+            for one in (getattr(f, "__self__", None), *args, *kwargs.values()):
+                self.operand(one)
+        elif args:
+            self.over(args[0])
         if allowed.is_math(f):
             return getattr(MATH, f.__name__)(*map(self.operand, args), **kwargs)
         if f in allowed.FUNCTIONS:
@@ -306,6 +349,20 @@ class Checks(AttributeChecks):
     def decorated(self, decorator: Any) -> Any:
         """Return a decorator that is called with checks."""
         return lambda f: self.call(decorator, f)
+
+
+def contents(a: Any, seen: set[int]) -> Iterator[Any]:
+    """Yield a value, and everything in it."""
+    if id(a) not in seen:
+        seen.add(id(a))
+        yield a
+        for one in (*a, *a.values()) if isinstance(a, dict) else a if isinstance(a, CONTAINERS) else ():
+            yield from contents(one, seen)
+
+
+def runs_own(cls: type) -> bool:
+    """Return True if a class itself defines how its objects are compared or written."""
+    return any(name in vars(cls) for name in allowed.COMPARED)
 
 
 def undiagnosed(f: Any) -> Any:

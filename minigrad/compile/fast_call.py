@@ -15,15 +15,15 @@ from weakref import ref
 
 import numpy as np
 
-from ..arrays.dtypes import default
+from ..arrays import dtypes
 from ..arrays.kinds import KINDS
 from ..core.frames import OFF, ON, current
-from ..core.graph import history
+from ..core.graph import Leaf, history
 from ..core.saved import INFERENCE, memory
 from ..core.tensor import Tensor, wrap
 from ..errors import OutsideError
-from ..func.tree import flatten
-from .allowed import PLAIN
+from ..func.tree import flatten, keys_of
+from .allowed import is_plain
 from .differentiation import track
 from .effects import Part, places
 from .guards import GONE, MISS
@@ -51,12 +51,14 @@ class CallWriter:
         self.leaves: list[str] = []  # variables that hold the leaves of the arguments
         self.arrays: list[str] = []
         frame = ON if program.grad else OFF
-        self.scope: dict[str, Any] = {"current": current, "frame": frame, "default": default, "kind": default(), "MISS": MISS,
-                      "Tensor": Tensor, "history": history, "finite": math.isfinite, "INFERENCE": INFERENCE,
+        self.scope: dict[str, Any] = {"current": current, "frame": frame, "dtypes": dtypes, "kind": dtypes.default(),
+                      "MISS": MISS,
+                      "Tensor": Tensor, "Leaf": Leaf, "history": history, "finite": math.isfinite, "INFERENCE": INFERENCE,
                       "memory": memory, "wrap": wrap, "array": np.ndarray, "asarray": np.asarray, "track": track,
-                      "flatten": flatten, "ref": ref, "last": [], "overlapping": overlapping, "program": program,
+                      "flatten": flatten, "keys_of": keys_of, "ref": ref, "last": [], "overlapping": overlapping,
+                      "program": program,
                       "entry": program.entry and program.entry.entry,
-                      "math": math, **program.guards.scope}  # fmt: skip
+                      "math": math}  # fmt: skip
 
     def constant(self, a: Any) -> str:
         """Add an object to the scope and return its variable."""
@@ -70,13 +72,15 @@ class CallWriter:
 
     def write(self, args: tuple, kwargs: dict) -> tuple[str, dict]:
         """Return the source, and the scope that it refers to."""
-        self.need("current() is frame", "default() is kind")
+        self.need("current() is frame", "dtypes._default is kind")
         self.take_apart(args, kwargs)
         for i, (name, a) in enumerate(zip(self.leaves, self.given_leaves)):
             self.leaf(i, name, a)
         first = len(self.lines)
         self.leaves += [f"v{i}" for i in range(len(self.leaves), len(self.given_leaves))]
-        self.lines += [in_leaves(line, self.leaves) for line in self.program.guards.lines]
+        conditions = self.program.guards.conditions()
+        self.scope |= self.program.guards.scope
+        self.lines += [in_leaves(line, self.leaves) for line in conditions]
         self.numbers_outside()
         self.hidden()
         if lines := self.lines[first:]:
@@ -103,6 +107,7 @@ class CallWriter:
             self.leaves = [f"leaf_{i}" for i in range(len(given))]
             self.lines.append("leaves, structure = flatten((args, kwargs))")
             self.need(f"structure == {self.constant(self.program.tree)}")
+            self.need(f"keys_of((args, kwargs)) == {self.constant(keys_of((args, kwargs)))}")
             self.lines += [f"{', '.join(self.leaves)}, = leaves"] if self.leaves else []
 
     def structure(self, name: str, a: Any, found: list) -> None:
@@ -128,7 +133,7 @@ class CallWriter:
             self.need(f"type({name}) is int and -{EXACT} < {name} < {EXACT}")
         elif isinstance(a, (float, complex)):
             self.need(f"type({name}) is {self.constant(type(a))} and repr({name}) == {repr(a)!r}")
-        elif isinstance(a, PLAIN):
+        elif is_plain(a):
             known = self.constant(a)
             self.need(f"{name} is {known} or type({name}) is {self.constant(type(a))} and {name} == {known}")
         else:
@@ -162,7 +167,11 @@ class CallWriter:
             self.need(*checks)
         if self.program.grad:
             self.lines.append(f"e_{name} = {name}._edge if {name}._view is None else history({name})")
-            self.need(f"e_{name} is {'not ' if tracked else ''}None")
+            # a backward inside the program goes no further than the leaves, and calls no hook
+            has = (
+                f"type(e_{name}) is Leaf and e_{name}._hooks is" if self.program.differentiates else f"e_{name} is not"
+            )
+            self.need(f"{has} None" if tracked else f"e_{name} is None")
 
     def items_from(self, kind: str) -> Iterator[tuple[int, str, Any]]:
         """Yield the numbers that come from "outside", out of an "input", or are "computed": their place and their source."""

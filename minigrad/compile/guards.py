@@ -1,8 +1,9 @@
 """Guards: what a captured function has read from outside, as Python that each call runs.
 
 `read` records one read: numbers, texts and small arrays must stay equal, tensors become hidden inputs, and any other object
-must stay the same object. `walk` records the contents of a list or dict, and the state of minigrad's modules and optimizers.
-A number that has changed once becomes a parameter of the program. Each call runs `lines`, which return MISS if a guard fails.
+must stay the same object. `same` and `shape` record what patching changes: attributes of modules and classes. `walk` records
+the contents of a list or dict, and the state of minigrad's modules and optimizers. A number that has changed once becomes a
+parameter of the program. Each call runs `conditions`, which return MISS if a guard fails.
 """
 
 from __future__ import annotations
@@ -20,7 +21,20 @@ import numpy as np
 
 from ..core.tensor import Tensor
 from ..places import home
-from .allowed import MISSING, PLAIN, attribute_of, has_state, is_library, is_module, is_user_function, may_be_read
+from .allowed import (
+    MISSING,
+    MUTABLE,
+    PLAIN,
+    attribute_of,
+    has_state,
+    is_library,
+    is_module,
+    is_plain,
+    is_user_function,
+    is_users,
+    may_be_read,
+    runs_python,
+)
 from .captured_steps import OUTSIDE, RETURN, Refused
 from .symbols import MATH
 
@@ -30,7 +44,14 @@ MISS = object()
 UNTOUCHED: Any = object()  # marks a `.grad` that a capture has neither read nor set
 # exceptions of a lookup whose target is missing
 GONE = "(KeyError, IndexError, ValueError, AttributeError, TypeError)"
-OF_MODULES = ("_parameters", "_buffers", "_modules", "_hooks", "training")  # what library code reads of a user's module
+ROOT = "minigrad.nn.module"
+OF_MODULES = (
+    "_parameters",
+    "_buffers",
+    "_modules",
+    "_hooks_by_kind",
+    "training",
+)  # what library code reads of a user's module
 
 
 # callables that are made of other objects
@@ -66,7 +87,12 @@ class Guards:
         self.earlier = [(path, value) for one in others for path, value, _ in one.guards if type(value) in (int, float)]
         self.guards: list[GuardedValue] = []
         self.lines: list[str] = []
-        self.scope: dict[str, Any] = dict(equal=equal, equal_arrays=equal_arrays, MISS=MISS)
+        self.scope: dict[str, Any] = dict(equal=equal, equal_all=equal_all, equal_arrays=equal_arrays, MISS=MISS)
+        self.patchable: dict[
+            str, dict[str, Any]
+        ] = {}  # variables of modules and classes -> attributes that must stay the same
+        self.complete: set[int] = set()  # ids of objects' attributes, if none may be added
+        self.shapes: dict[int, type] = {}  # classes, by id, to which no attribute may be added
         self.tensors: list[tuple[str, str, Tensor]] = []
         self.numbers: dict[str, int] = {}  # expressions of varying numbers -> their position among the leaves
         self.names: dict[int, str] = {}  # variables of the objects found, by id; the scope keeps them alive
@@ -94,6 +120,35 @@ class Guards:
         if len(self.guards) + len(self.tensors) > LIMIT:
             raise self.refuse(f"it reads more than {LIMIT} values from outside")
 
+    def same(self, owner: Any, name: str) -> None:
+        """Record that an attribute of a module or class must stay the same object."""
+        self.patchable.setdefault(self.constant(owner), {}).setdefault(name, getattr(owner, name))
+
+    def shape(self, cls: type) -> None:
+        """Record that nothing may be added to a class or its bases: it could hide an attribute, or define an operator."""
+        for base in (*cls.__mro__, *type(cls).__mro__):
+            if is_users(base):
+                self.shapes[id(base)] = base
+
+    def decision(self, ask: Callable[[Any, Any], bool], a: Any, kinds: Any) -> bool:
+        """Return isinstance or issubclass of an object from outside; each call asks again."""
+        result, (first, second) = ask(a, kinds), (self.names.get(id(a)) or self.constant(a), self.constant(kinds))
+        self.guard(f"{ask.__name__}({first}, {second})", result, f"{ask.__name__}({first}, {second}) is {result}")
+        return result
+
+    def conditions(self) -> list[str]:
+        """Return the lines of all guards; those of patches first, because they are the cheapest."""
+        patches = []
+        for owner, attributes in self.patchable.items():
+            each = [
+                f"{owner}.{name} {compared(self.scope[owner], name)} {self.constant(a)}"
+                for name, a in attributes.items()
+            ]
+            patches.append(f"if not ({' and '.join(each)}): return MISS")
+        for base in self.shapes.values():
+            patches.append(f"if len({self.constant(vars(base))}) != {len(vars(base))}: return MISS")
+        return [*patches, *self.lines]
+
     def constant(self, a: Any) -> str:
         """Add an object to the scope and return its variable."""
         if id(a) not in self.constants:
@@ -108,7 +163,7 @@ class Guards:
     @cached_property
     def numbers_now(self) -> Callable[[list], Any]:
         """A function of the arguments' leaves that returns the varying numbers, or MISS if a guard fails."""
-        lines = ["try:", *["    " + line for line in (*self.lines, f"return [{', '.join(self.numbers)}]")]]
+        lines = ["try:", *["    " + line for line in (*self.conditions(), f"return [{', '.join(self.numbers)}]")]]
         scope = dict(self.scope)
         exec("\n    ".join(["def now(leaves):", *lines, f"except {GONE}: return MISS"]), scope)
         return scope["now"]
@@ -124,9 +179,9 @@ class Guards:
             name = re.sub(r"\W+", "_", path).strip("_")
             self.tensors.append((name, text, value))
             self.found(name, text, value)
-        elif isinstance(value, PLAIN):
+        elif is_plain(value):
             return self.read_value(path, text, value)
-        elif isinstance(value, np.ndarray):
+        elif type(value) is np.ndarray:
             if value.nbytes > ARRAY or value.dtype.hasobject:
                 raise self.refuse(f"it reads the NumPy array {path}, which is too large to compare at each call")
             self.guard(path, value, f"equal_arrays({text}, {self.constant(value.copy())})", True)
@@ -147,8 +202,11 @@ class Guards:
         """Record an object that is compared by identity, and its contents: the function, an argument, or one that was read."""
         if not may_be_read(a):
             raise self.refuse(f"it reads {path}, a {type(a).__name__}, which cannot be watched", fix=OUTSIDE)
-        self.names[id(a)] = self.constant(a)
+        self.names[id(a)] = name = self.constant(a)
         self.paths.setdefault(id(a), path)
+        if type(a).__flags__ & MUTABLE:  # others keep their class
+            self.guard(f"type({path})", None, f"type({name}) is {self.constant(type(a))}")
+            self.shape(type(a))
         self.walk(a)
 
     def read_value(self, path: str, text: str, value: Any) -> Any:
@@ -198,7 +256,7 @@ class Guards:
             for part in parts:
                 self.read(f"{path}.{part}", f"{name}.{part}", getattr(a, part))
         elif isinstance(a, (set, frozenset)):
-            same = f"{name} == {self.constant(frozenset(a))}" if a else f"not {name}"
+            same = f"equal_all([*{name}], {self.constant([*a])})" if a else f"not {name}"
             self.guard(f"frozenset({path})", frozenset(a), same, True)
         elif isinstance(a, tuple):
             for i, one in enumerate(a):
@@ -216,9 +274,11 @@ class Guards:
         before = a.copy()
         self.names[id(a)] = name
         if keys is None:  # each element is looked up as well, so only the order of several keys is left
-            ordered = isinstance(a, dict) and len(a) > 1 and all(type(key) in (str, int) for key in a)
             size = f"len({name}) == {len(a)}" if a else f"not {name}"
-            self.guard(f"len({path})", len(a), f"[*{name}] == {self.constant([*a])}" if ordered else size, True)
+            if isinstance(a, dict) and a:  # texts compare by themselves, other keys with their types
+                size = "[*{}] == {}" if all(type(key) is str for key in a) else "equal_all([*{}], {})"
+                size = size.format(name, self.constant([*a]))
+            self.guard(f"len({path})", len(a), size, True)
         for key in keys if keys is not None else list(a) if isinstance(a, dict) else range(len(a)):
             word = repr(key) if type(key) in (int, str) else self.constant(key)
             shown = f"{path}[{key!r}]" if isinstance(key, (int, str)) else path
@@ -241,15 +301,17 @@ class Guards:
         keys = list(held)
         if is_module(a) and id(every := type(a)._every) not in self.walked:
             self.walked.add(id(every))
-            self.walk_container(vars(every), "torch.nn.modules.module", self.constant(vars(every)), True, ["_hooks"])
+            self.walk_container(
+                vars(every), "torch.nn.modules.module", self.constant(vars(every)), True, ["_hooks_by_kind"]
+            )
         for cls in type(a).__mro__[:-1]:
             self.lend_math(cls)
+        self.look_at_class(a, type(a), path)
         lent = {}
         for name in methods(type(a)):
-            f, cls = attribute_of(type(a), name), self.constant(type(a))
-            self.guard(f"{type(a).__name__}.{name}", None, f"{cls}.{name} is {self.constant(f)}")
+            f = attribute_of(type(a), name)
+            self.same(type(a), name)
             if is_user_function(f):
-                self.guard(f"type({path})", None, f"type({self.constant(a)}) is {cls}")
                 self.guard(f"{path}.{name}", None, f"{name!r} not in {self.constant(held)}")
                 method = types.MethodType(f, a)
                 lent[name] = in_this_thread(self.replacement(method), method)
@@ -257,7 +319,34 @@ class Guards:
             keys = [key for key in OF_MODULES if key in held]
         else:
             self.guard(f"len(vars({path}))", len(held), f"len({self.constant(held)}) == {len(held)}", True)
+            self.complete.add(id(held))
         self.walk_container(held, path, self.constant(held), True, keys, lent)
+
+    def look_at_class(self, a: Any, cls: type, path: str) -> None:
+        """Record what minigrad's own methods of an object read of the user's class; refuse what they would call there."""
+        own = [base for base in cls.__mro__ if is_library(base)]
+        if is_module(a):
+            self.same(cls, "__call__")
+        used = [
+            name
+            for base in own
+            if home(base) != ROOT
+            for word, f in vars(base).items()
+            for name in (word, *names_in(f))
+        ]
+        names = {*OF_MODULES, *[name for name in used if name[:2] != "__"]}
+        for base in filter(is_users, cls.__mro__):
+            if runs_python(base, ("__getattribute__",)) or "__getattr__" in vars(base) and len(names) > len(OF_MODULES):
+                raise self.refuse(
+                    f"{path} is a {cls.__name__}, whose {base.__name__} decides what an attribute is", fix=OUTSIDE
+                )
+            for name in names & {*vars(base)}:
+                raw = vars(base)[name]
+                if isinstance(raw, types.FunctionType):
+                    continue
+                if hasattr(type(raw), "__get__"):
+                    raise self.refuse(f"minigrad reads {path}.{name}, which {base.__name__} computes", fix=OUTSIDE)
+                self.read(f"{cls.__name__}.{name}", f"{self.constant(cls)}.{name}", getattr(cls, name))
 
     def lend_math(self, cls: type) -> None:
         """Let a class of minigrad's compute with symbols: learning rate schedules use `math`."""
@@ -293,6 +382,16 @@ class Guards:
             yield from (one for one in changed if one[2] is not one[3])
 
 
+def names_in(f: Any) -> tuple[str, ...]:
+    """Return the names of attributes and globals that a function uses."""
+    return f.__code__.co_names if isinstance(f, types.FunctionType) else ()
+
+
+def compared(owner: Any, name: str) -> str:
+    """Return the operator that compares an attribute: a bound method is made anew at each look."""
+    return "is" if getattr(owner, name) is getattr(owner, name) else "=="
+
+
 def is_of_library(a: Any) -> bool:
     """Return True for a function written in C that belongs to a module or a class, not to an object."""
     return isinstance(a, types.BuiltinFunctionType) and isinstance(a.__self__, (types.ModuleType, type, type(None)))
@@ -323,7 +422,16 @@ def ids(container: Any) -> list[int]:
 
 def equal(a: Any, b: Any) -> bool:
     """Return True for the same value and type; a NaN equals only itself, and signs of zeros count."""
-    return a is b or type(a) is type(b) and a == b and (a != 0 or repr(a) == repr(b))
+    if a is b or type(a) is not type(b):
+        return a is b
+    if type(a) is tuple:
+        return equal_all(a, b)
+    return isinstance(a, PLAIN) and a == b and (a != 0 and type(a) is not complex or repr(a) == repr(b))
+
+
+def equal_all(found: Sequence, known: Sequence) -> bool:
+    """Return True for equal keys of a dict, or elements of a set, in the same order."""
+    return len(found) == len(known) and all(map(equal, found, known))
 
 
 def equal_arrays(a: Any, b: np.ndarray) -> bool:

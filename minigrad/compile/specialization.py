@@ -20,7 +20,7 @@ from ..core.tensor import Tensor, wrap
 from ..errors import OutsideError
 from ..func.tree import flatten, rebuild
 from ..places import Place
-from .allowed import PLAIN, is_module
+from .allowed import is_module, is_plain
 from .backward_programs import BackwardPrograms
 from .captured_program import Captured, argument_names
 from .captured_steps import CapturedValue, Refused
@@ -43,7 +43,7 @@ def kind(a: Any, grad: bool) -> tuple:
         return type(a), type(x), x.dtype, x.shape, layout, grad and edge is not None
     if type(a) in (float, int) and may_vary(a):
         return (type(a),)
-    if isinstance(a, PLAIN):
+    if is_plain(a):
         try:
             hash(a)
         except TypeError:
@@ -118,7 +118,7 @@ class Specialisation:
         for name, a in zip(self.names, self.leaves[: self.n_leaves]):
             if isinstance(a, np.ndarray):
                 raise Refused(f"its argument {name} is a NumPy array", None, False)
-            if not isinstance(a, (Tensor, *PLAIN)):
+            if not isinstance(a, Tensor) and not is_plain(a):
                 yield name, a
 
     def settle(self, reads: Reads) -> None:
@@ -132,7 +132,7 @@ class Specialisation:
         if i in self.numbers:
             return "any float" if type(a) is float else "any int", type(a)
         if not isinstance(a, Tensor):
-            return repr(a) if isinstance(a, PLAIN) else f"this {type(a).__name__}", a
+            return repr(a) if is_plain(a) else f"this {type(a).__name__}", a
         layout = "" if a._a.flags.c_contiguous else f", strides {tuple(a.stride())}"
         grad = ", requires grad" if self.grad and history(a) is not None else ""
         return f"{a.dtype.name} {tuple(a.shape)}{layout}{grad}", Tensor
@@ -155,6 +155,7 @@ class Specialisation:
         # side effects of a call, and True if they make every call another kind of call
         self.effects, self.once = c.effects, c.once
         self.entry: Any = None
+        self.differentiates = trace.differentiates
         self.inputs = trace.outside
         inputs_by_id = {id(t): k for k, t in enumerate(trace.outside)}
         asked = {leaf: ("input", inputs_by_id.get(who)) for who, leaf in self.items.items()}

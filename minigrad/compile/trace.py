@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.devices import default_device
 from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import host, on_device
 from ..arrays.memory import same_layout
@@ -82,10 +83,10 @@ class CaptureTrace(Grad):
         self.elements: list | None = None  # numbers that the next tensor is made of
         self.from_numbers: dict[CapturedValue, list] = {}  # such tensors, with the numbers
         self.write_places: dict[CapturedValue, Place | None] = {}  # the user's line of each write
-        self.nonleaf = self.hooked = (
-            False  # True if inputs are results of operations, or if a hook needs their gradients
-        )
+        # True if inputs are results of operations, if a hook needs their gradients, if the function itself differentiates
+        self.nonleaf = self.hooked = self.differentiates = False
         self.selections: dict[CapturedValue, Any] = {}  # by the computation of the mask (selections.py)
+        self.operators: set[str] = set()  # methods of the operators in the user's functions
         self.memories: dict[int, Tensor] = {}  # id of the array of a tensor from outside -> the tensor
         self.edges: dict[int, tuple[Tensor, Any]] = {}  # tensors with a changed requires_grad, and their old edge
 
@@ -94,6 +95,14 @@ class CaptureTrace(Grad):
         self.numbers, self.refused, self.inputs, self.outside = None, None, [], []
         for found in (self._boxes, self._known, self.selections, self.grads, self._kept, self._written, self.steps):
             found.clear()
+
+    def restore(self) -> None:
+        """Give everything from outside the state that it had before the capture."""
+        self.guards.restore()
+        for generator, state in self.generators.values():
+            generator.set_state(state)
+        for t, edge in self.edges.values():
+            t._edge = edge
 
     # ------------------------------------------------------------------ values
     def outside_tensor(self, name: str, source: str, t: Tensor) -> None:
@@ -118,10 +127,14 @@ class CaptureTrace(Grad):
         known = self._known.get(id(t._value._a)) if self.owns(t) else None
         return self._outside[id(t)][0] if id(t) in self._outside else known.name if known and known.name else "a tensor"
 
+    def original(self, b: Box) -> Tensor:
+        """Return the tensor from outside that a box stands for; the box itself, if there is none."""
+        k = next((k for k, (_, _, box) in enumerate(self.inputs) if box is b), None)
+        return b if k is None else self.outside[k]
+
     def type_of(self, b: Box) -> type:
         """Return the class that a box's tensor has outside of the capture."""
-        k = next((k for k, (_, _, box) in enumerate(self.inputs) if box is b), None)
-        return Tensor if k is None else type(self.outside[k])
+        return Tensor if (found := self.original(b)) is b else type(found)
 
     def enter(self, t: Tensor, name: str, source: str | None = None) -> Box:
         """Return a new input's box, around a copy, because a capture changes nothing outside; `source` is for hidden inputs."""
@@ -224,6 +237,9 @@ class CaptureTrace(Grad):
             if tensors_from_numbers.holds(value, elements):
                 return tensors_from_numbers.create(self, elements, value)
             touch(elements)
+        device = default_device()
+        there = f"{self.guards.constant(default_device)}() == {self.guards.constant(device)}"
+        self.guards.guard("the default device", device, there)
         fresh = wrap(value._a.copy("K"))
         self.note("constant", fresh._a, host(fresh._a.copy("K")))
         return self.box(fresh)
@@ -320,6 +336,7 @@ class CaptureTrace(Grad):
     def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
         """Run an operation on the values, and record it."""
         place = self.look_around()
+        self.differentiates |= self.phase == "forward" and running.get() is not None
         args = tuple([self.own(a) for a in args])
         if any(map(is_part, args)):
             return selections.process(frame, cls, args)

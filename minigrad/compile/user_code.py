@@ -20,6 +20,11 @@ from .captured_steps import RETURN
 CHECKS = "__checks"
 VALUE = "__value"  # prefix of the variables that hold a value on its way to an attribute or an entry
 FUNCTIONS = ast.FunctionDef, ast.Lambda
+# the names of operators' methods, by their class in `ast`
+BINARY = dict(Add="add", Sub="sub", Mult="mul", Div="truediv", FloorDiv="floordiv", Mod="mod", Pow="pow", MatMult="matmul",
+              BitAnd="and", BitOr="or", BitXor="xor", LShift="lshift", RShift="rshift")  # fmt: skip
+OTHER = dict(USub="neg", UAdd="pos", Invert="invert", Eq="eq", NotEq="ne", Lt="lt", LtE="le", Gt="gt", GtE="ge",
+             Subscript="getitem")  # fmt: skip
 
 
 class Unreadable(Exception):
@@ -31,8 +36,8 @@ class Unreadable(Exception):
 
 
 @cache
-def checked_code(code: types.CodeType, qualname: str) -> types.CodeType:
-    """Return the code of a function with checks; raise Unreadable if that is impossible."""
+def checked_code(code: types.CodeType, qualname: str) -> tuple[types.CodeType, frozenset[str]]:
+    """Return the code of a function with checks, and the methods of its operators; raise Unreadable if that is impossible."""
     node = copy.deepcopy(syntax_of(code))
     rewriter = Rewriter(node, mangled_by(qualname))
     if isinstance(node, ast.Lambda):
@@ -51,10 +56,23 @@ def checked_code(code: types.CodeType, qualname: str) -> types.CodeType:
         raise Unreadable(
             f"it assigns to a variable of an enclosing function ({e.msg})", code.co_firstlineno, RETURN
         ) from None
-    return next(one for one in whole.co_consts if isinstance(one, types.CodeType))
+    made = next(one for one in whole.co_consts if isinstance(one, types.CodeType))
+    return made, frozenset(rewriter.operators)
 
 
 SOURCE = "define it in a file or a notebook cell, with def or lambda"
+
+
+def methods_of(node: ast.AST) -> list[str]:
+    """Return the methods that an operator calls; a constant has none that matter."""
+    if isinstance(node, (ast.BinOp, ast.AugAssign)):
+        name, left = BINARY[type(node.op).__name__], getattr(node, "left", None)
+        right = node.right if isinstance(node, ast.BinOp) else node.value
+        found = [f"__i{name}__"] * isinstance(node, ast.AugAssign)
+        found += [f"__{name}__"] * (not isinstance(left, ast.Constant))
+        return found + [f"__r{name}__"] * (not isinstance(right, ast.Constant))
+    name = OTHER.get(type(node).__name__)
+    return [f"__{name}__"] if name else []
 
 
 def future_flags(code: types.CodeType) -> int:
@@ -156,6 +174,7 @@ class Rewriter(ast.NodeTransformer):
 
     def __init__(self, function: Any, owner: str):
         self.function, self.owner, self.count = function, owner, 0
+        self.operators = {method for one in ast.walk(function) for method in methods_of(one)}
 
     def check(self, method: str, node: ast.AST, *arguments: Any) -> ast.Call:
         """Return a call of one of the methods of `Checks`."""
@@ -211,6 +230,45 @@ class Rewriter(ast.NodeTransformer):
             return at(ast.Compare(operands[0], node.ops, operands[1:]), node)
         return self.generic_visit(node)
 
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        if isinstance(node.op, ast.Mod):  # may write a text
+            return at(ast.BinOp(self.visit(node.left), node.op, self.checked("operand", node.right)), node)
+        return self.generic_visit(node)
+
+    def visit_Set(self, node: ast.Set) -> Any:
+        return at(ast.Set([self.checked("operand", one) for one in node.elts]), node)
+
+    def visit_Dict(self, node: ast.Dict) -> Any:
+        keys = [one and self.checked("operand", one) for one in node.keys]
+        return at(ast.Dict(keys, [self.visit(one) for one in node.values]), node)
+
+    def visit_SetComp(self, node: ast.SetComp) -> Any:
+        made = [self.visit(one) for one in node.generators]
+        return at(ast.SetComp(self.checked("operand", node.elt), made), node)
+
+    def visit_DictComp(self, node: ast.DictComp) -> Any:
+        made = [self.visit(one) for one in node.generators]
+        return at(ast.DictComp(self.checked("operand", node.key), self.visit(node.value), made), node)
+
+    def visit_comprehension(self, node: ast.comprehension) -> Any:
+        made: Any = self.generic_visit(node)
+        made.iter = self.check("over", made.iter, made.iter)
+        return made
+
+    def visit_Match(self, node: ast.Match) -> Any:
+        for one in ast.walk(node):
+            if (
+                isinstance(one, ast.MatchClass)
+                or isinstance(one, ast.MatchValue)
+                and isinstance(one.value, ast.Attribute)
+            ):
+                self.refuse(node, "a `case` of it reads attributes", "compare them with `if`")
+        node.subject = self.checked("operand", node.subject)
+        for case in node.cases:
+            case.guard = case.guard and self.visit(case.guard)
+            case.body = [new for one in case.body for new in self.statements(one)]
+        return node
+
     def visit_FormattedValue(self, node: ast.FormattedValue) -> Any:
         spec = node.format_spec and self.visit(node.format_spec)
         return at(ast.FormattedValue(self.checked("operand", node.value), node.conversion, spec), node)
@@ -220,7 +278,9 @@ class Rewriter(ast.NodeTransformer):
             isinstance(one, (ast.Name, ast.Tuple, ast.List, ast.Starred, ast.Store)) for one in ast.walk(node.target)
         ):
             self.refuse(node, "its loop stores into an attribute or an entry", "loop over a name, then store")
-        return self.generic_visit(node)
+        made: Any = self.generic_visit(node)
+        made.iter = self.check("over", made.iter, made.iter)
+        return made
 
     def visit_With(self, node: ast.With) -> Any:
         for one in node.items:
@@ -295,8 +355,10 @@ class Rewriter(ast.NodeTransformer):
     visit_Lambda = visit_FunctionDef
 
     def visit_Import(self, node: Any) -> Any:
-        names = [node.module or "."] if isinstance(node, ast.ImportFrom) else [one.name for one in node.names]
-        return [at(ast.Expr(self.check("imports", node, *names)), node), node]
+        names, attributes = [one.name for one in node.names], []
+        if isinstance(node, ast.ImportFrom):
+            names, attributes = [node.module or "."], names
+        return [at(ast.Expr(self.check("imports", node, tuple(names), tuple(attributes))), node), node]
 
     visit_ImportFrom = visit_Import
 

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from ..arrays import halves, kinds
 from ..arrays.dtypes import FLOATS, is_half
 from ..arrays.kinds import KINDS, Array, as_array, on_device
-from ..arrays.memory import ALONE, broadcast_axes, copied_like, sum_down
+from ..arrays.memory import broadcast_axes, copied_like, sum_down
 from ..events import services
 from .context import Ctx
 from .frames import current
 from .graph import Edge, Leaf, Node, output_index, producer
 from .inplace import writable
 from .saved import Freed, Saved, memory, next_number, plain_tensor, unpack
-from .tensor import Tensor, wrap
+from .tensor import Gradient, Tensor, wrap
 
 if TYPE_CHECKING:
     from .engine import BackwardRun
-
-Gradient: TypeAlias = Tensor | Array
 
 
 # ---------------------------------------------------------------------- one node
@@ -216,7 +213,7 @@ def add_grad(t: Tensor, g: Tensor) -> None:
 
 
 def accumulate_array(leaf: Leaf, g: Array, this: BackwardRun) -> None:
-    """Do the same as `accumulate` with an array; the leaf takes the array itself if no other code holds it."""
+    """Do the same as `accumulate` with an array; the leaf takes the array itself if the run made it for this leaf alone."""
     t, hooks = leaf._ref(), leaf._hooks
     moved = len(KINDS) > 1 and t is not None and on_device(g) != on_device(t._a)
     seen = hooks is not None and (hooks.before or hooks.after)  # hooks take Tensors
@@ -224,8 +221,8 @@ def accumulate_array(leaf: Leaf, g: Array, this: BackwardRun) -> None:
     if seen or t is None or t._edge is not leaf or moved or other:
         return accumulate(leaf, g, this)
     if t._grad is None:
-        alone = type(g) in KINDS and g.base is None and sys.getrefcount(g) <= ALONE and g.strides == t._a.strides
-        t._grad = wrap(g if alone else copied_like(g, t._a))
+        owned = leaf in this.owned and hooks is None and type(g) in KINDS and g.base is None
+        t._grad = wrap(g if owned and g.strides == t._a.strides else copied_like(g, t._a))
     else:
         t._grad._a += g
         memory(t._grad).bump("backward", this.place)

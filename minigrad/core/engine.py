@@ -10,19 +10,21 @@ those with hooks, which are called as soon as their gradient is complete, while 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from contextvars import ContextVar
 from heapq import heappop, heappush
 from typing import Any
 
 from ..arrays.errstate import listen, restore
 from ..arrays.kinds import KINDS, Array
+from ..arrays.memory import is_new
 from ..events import events, services, unheard
 from ..places import Place, user_place
-from .backward import Gradient, accumulate, accumulate_array, step_on_arrays, step_on_tensors, to_array, to_tensor, vjp
+from .backward import accumulate, accumulate_array, step_on_arrays, step_on_tensors, to_array, to_tensor, vjp
 from .frames import OFF, ON, current, enter, recorder_of
 from .graph import Edge, Leaf, Node, OutputEdge, key, producer
 from .saved import Freed
-from .tensor import Tensor
+from .tensor import Gradient, Tensor
 
 
 class BackwardRun:
@@ -37,8 +39,7 @@ class BackwardRun:
 
     def __init__(self, roots: Sequence, wanted: Any, keep: bool, create: bool, place: Place | None):
         self.roots, self.wanted, self.create, self.place = roots, wanted, create, place
-        self.freed = None if keep else Freed(place)  # replaces saved tensors
-        self.around = running.get()
+        self.around, self.freed = running.get(), None if keep else Freed(place)  # which replaces saved tensors
         self.callbacks: list[Callable] = self.around.callbacks if self.around else []  # called at the end
         self.pull: Callable = vjp  # a node's backward on Tensors, (node, gradients)
         self.waiting: dict[Any, Any] = {}  # node -> its gradient, or a list of them if it has several outputs
@@ -74,8 +75,7 @@ class BackwardRun:
 
     def ended(self, found: dict) -> None:
         """Report the end of this run, and call the queued callbacks."""
-        if events.backward_ends is not unheard:
-            events.backward_ends(self, found)
+        events.backward_ends(self, found)
         while self.around is None and self.callbacks:  # each may queue more
             self.callbacks.pop(0)()
 
@@ -106,20 +106,20 @@ def run(
     seeds = list(map(to_array, grads) if arrays else grads)
     silent = listen() if arrays else None
     try:
-        running.set(this)
-        enter(OFF if arrays else here.but(grad=True) if create else here.all_grad(False))
-        if recorder is None:
-            found = backward_loop(this, seeds)
-        else:
-            with recorder.running(this, grads, seeds, arrays):
-                found = recorder.found(backward_loop(this, seeds))
-    finally:
         try:
-            enter(here)  # first and alone: Ctrl-C may interrupt right after it
+            running.set(this)
+            enter(OFF if arrays else here.but(grad=True) if create else here.all_grad(False))
+            with nullcontext() if recorder is None else recorder.running(this, grads, seeds, arrays):
+                found = backward_loop(this, seeds)
+            found = found if recorder is None else recorder.found(found)
         finally:
+            enter(here)
             running.set(this.around)
-            if silent is not None:
-                restore(silent)
+    finally:  # again, because Ctrl-C may have come in between
+        enter(here)
+        running.set(this.around)
+        if silent is not None:
+            restore(silent)
     found = found and {k: to_tensor(g) for k, g in found.items()}
     this.ended(found)
     return found
@@ -135,7 +135,7 @@ def queue_callback(callback: Callable) -> None:
 def backward_loop(this: BackwardRun, grads: Sequence) -> dict:
     """Run the nodes, the youngest first; return the wanted gradients, as the arrays or Tensors that flow."""
     waiting, leaves, heap, found = this.waiting, this.leaves, [], {}
-    targets, useful, step, freed = this.targets, this.useful, this.step, this.freed
+    targets, useful, step, freed, owned = this.targets, this.useful, this.step, this.freed, this.owned
     paths = None if targets is None else useful | targets
     direct = step is step_on_arrays  # a written-out backward needs no step around it
     begin(this, waiting, heap, grads)
@@ -146,25 +146,24 @@ def backward_loop(this: BackwardRun, grads: Sequence) -> dict:
             g = hooked(node, g)
         if paths is None:
             if type(node) is Leaf:
-                d = pairs = None  # these may hold the leaf's gradient, which it can take as it is
                 this.end(node, g, this)
                 continue
         elif (node in targets or node not in useful) and ends_here(this, node, g, found):
             continue
-        pairs = None
-        if direct and node._hooks is None and node.backward_on_arrays is not None:
-            pairs = node.backward_on_arrays(g, freed)  # None: arrays are not enough
+        written_out = node.backward_on_arrays if direct and node._hooks is None else None
+        pairs = None if written_out is None else written_out(g, freed)  # None: arrays are not enough
         for edge, d in step(node, g, this) if pairs is None else pairs:
             if edge is None or d is None or paths is not None and edge not in paths and producer(edge) not in paths:
                 continue
             if type(edge) is Leaf and (edge in leaves or edge._hooks is None and edge not in waiting):
-                leaves[edge] = leaves[edge] + d if edge in leaves else d
+                if (summed := edge in leaves) or pairs is not None and is_new(d, g, pairs):
+                    owned.add(edge)
+                leaves[edge] = leaves[edge] + d if summed else d
             elif edge in waiting or type(edge) is OutputEdge:
                 give(waiting, heap, edge, d)
             else:
                 waiting[edge] = d
                 heappush(heap, (-edge._seq if type(edge) is not Leaf else -this.turn(edge), edge))
-    g = d = pairs = None  # these hold gradients that a leaf can take as they are
     reach_leaves(this, leaves, found)
     return found
 

@@ -11,7 +11,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..events import services
-from .saved import Freed, Saved, memory, next_number, unpack, version
+from .saved import Freed, Saved, next_number, unpack, version, view_now
 
 if TYPE_CHECKING:
     from .frames import Layer
@@ -235,18 +235,6 @@ def derive(t: Tensor) -> None:
                 view.fn.record(t._layer, (view.parent, *view.args), t)
                 producer(t._edge)._seq = producer(edge)._seq + 2**-20  # next to it, so that reading orders no sums
                 move_retained(before, t._edge)
-
-
-def view_now(t: Tensor) -> Any:
-    """Return t's ViewOf; after an in-place reshape, which may have been its parent's, it is by strides."""
-    if (
-        (view := t._view) is not None
-        and view.fn is not None
-        and (since := memory(t).reshaped)
-        and view.version < since[0]
-    ):
-        since[1](t)
-    return view
 
 
 def retains(t: Tensor) -> bool:

@@ -139,3 +139,11 @@ def with_edge(t: Tensor, edge: Edge | None, tangent: tuple | None = None) -> Any
     out = t._alias() if t._layer is None else t
     out._edge, out._tan = edge, tangent or t._tan
     return out
+
+
+def view_now(t: Tensor) -> Any:
+    """Return t's ViewOf; after an in-place reshape, which may have been its parent's, it is by strides."""
+    view = t._view
+    if view is not None and view.fn is not None and (since := memory(t).reshaped) and view.version < since[0]:
+        since[1](t)
+    return view

@@ -11,7 +11,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -187,6 +187,7 @@ class Box(Tensor):
         return self._layer.detach(self)
 
 
+Gradient: TypeAlias = Tensor | Array  # arrays flow through backward unless gradients must be differentiable
 _retired: dict[int, Any] = {}  # leaves of tensors whose requires_grad was turned off, by id(tensor)
 
 

@@ -203,7 +203,8 @@ def vague(e: MinigradError) -> bool:
 
 def usage(f: Callable, name: str) -> str:
     """Return a fix: the function with its parameters and their defaults."""
-    parameters = [p.replace(annotation=p.empty) for p in inspect.signature(f).parameters.values()]
+    named = [p for p in inspect.signature(f).parameters.values() if p.name != "self" and p.name[0] != "_"]
+    parameters = [p.replace(annotation=p.empty) for p in named]
     return f"write {name}{inspect.Signature(parameters)}"
 
 

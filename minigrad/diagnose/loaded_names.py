@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ..arrays.memory import storage
@@ -37,20 +37,23 @@ def fix_of_names(own: Iterable[str], state: Mapping) -> str:
     return "load into a model like the saved one, or pass strict=False to skip names that differ"
 
 
-def check_loaded(module: Any, own: Mapping, state: Mapping, tensors: Mapping[str, Tensor]) -> None:
-    """Warn about a state of which no name matches, or whose tensors are the model's own and have changed with it."""
+def check_loaded(module: Any, names: Callable, state: Mapping, pairs: list[tuple], missing: list[str]) -> None:
+    """Warn about a state of which no name matches, or whose tensors are the model's own and have changed with it.
+
+    `names(module)` are the model's names, `pairs` its tensors, each with the one that is loaded into it.
+    """
     who = type(module).__name__
-    if state and own and not tensors and not any(k in own for k in state):
-        first, other = next(iter(state)), next(iter(own))
+    if state and missing and not pairs and state.keys().isdisjoint(own := names(module)):
+        first, other = next(iter(state)), own[0]
         fix = fix_of_names(own, state)
         what = f"strict=False loads nothing into {who}: none of the {counted(len(state), 'name')} is one of the model's; the "
         warn("nothing-loaded", "load_state_dict", f"{what}state has {first!r}, the model {other!r}", fix)
         return
-    number, place = next((note for t in tensors.values() if (note := taken.get(t)) is not None), (0, None))
-    mine = [plain_tensor(own[k][2]) for k in tensors]
+    number, place = next((note for _, t in pairs if (note := taken.get(t)) is not None), (0, None))
+    mine = [plain_tensor(m) for m, _ in pairs]
     # a load writes with copy_, also one into the tensors of the state, and is meant
     changed = [m for m in mine if m._ver is not None and m._ver.at > number and m._ver.writer != "copy_"]
-    shared = all(storage(plain_tensor(t)._a) is storage(m._a) for t, m in zip(tensors.values(), mine))
+    shared = all(storage(plain_tensor(t)._a) is storage(m._a) for (_, t), m in zip(pairs, mine))
     if number and changed and shared:
         warn_own_state(who, len(changed), len(mine), place)
 

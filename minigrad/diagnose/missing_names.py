@@ -58,7 +58,7 @@ def replacement(name: str) -> tuple[str, str]:
     library, _, path = name.partition(".")
     if library in NEED_TORCH:
         instead = NEED_TORCH.get(f"{library}.{path.partition('.')[0]}", NEED_TORCH[library])
-        if library == "torchvision":  # of which minigrad has a part
+        if library in ("torchvision", "functorch"):  # of which minigrad has a part
             return f"minigrad has no {name}", instead
         return f"{library} needs PyTorch itself and cannot compute with minigrad", instead
     if (row := row_of(path)) is not None:

@@ -174,14 +174,11 @@ TABLE = tuple(
             "Tensor.apply_ Tensor.map_ Tensor.map2_",
         ),
         (
-            "profiles of scheduled steps",
-            "put `with profile() as prof:` around the steps to time, and write prof.export_chrome_trace(path)",
-            """profiler.schedule profiler.ProfilerAction profiler.tensorboard_trace_handler profiler.supported_activities""",
-        ),
-        (
-            "logs for TensorBoard",
-            "keep the numbers in a list and plot them with Matplotlib: viz.training draws while a program trains",
-            "utils.tensorboard",
+            "instruction counts and random inputs of timers",
+            "measure with utils.benchmark.Timer(...).blocked_autorange()",
+            """utils.benchmark.CallgrindStats utils.benchmark.FunctionCounts utils.benchmark.Fuzzer
+            utils.benchmark.FuzzedParameter utils.benchmark.FuzzedTensor utils.benchmark.ParameterAlias
+            utils.benchmark.Language""",
         ),
         (
             "further continuous distributions",
@@ -243,12 +240,6 @@ TABLE = tuple(
             "distributions.utils",
         ),
         (
-            "further learning rate schedules",
-            "use optim.lr_scheduler.LambdaLR: its function of the epoch returns the factor on the first rate",
-            """optim.lr_scheduler.ConstantLR optim.lr_scheduler.PolynomialLR optim.lr_scheduler.MultiplicativeLR
-            optim.lr_scheduler.ChainedScheduler""",
-        ),
-        (
             "functions that return AveragedModel's averages",
             "pass avg_fn=lambda mean, x, n: 0.9 * mean + 0.1 * x to AveragedModel; without it, all updates weigh equally",
             "optim.swa_utils.get_swa_avg_fn optim.swa_utils.get_swa_multi_avg_fn optim.swa_utils.get_ema_avg_fn",
@@ -274,11 +265,6 @@ TABLE = tuple(
             "modules without initial values in one call",
             "write nn.Linear(3, 2, device='meta').to_empty(device='cpu')",
             "nn.utils.skip_init",
-        ),
-        (
-            "conversion of parameters to one vector",
-            "write torch.cat([p.flatten() for p in parameters]), and p.data = part.view_as(p) for vector.split(sizes)",
-            "nn.utils.parameters_to_vector nn.utils.vector_to_parameters nn.utils.convert_parameters",
         ),
         (
             "pools of powers",
@@ -329,11 +315,6 @@ TABLE = tuple(
             "utils.checkpoint.set_checkpoint_early_stop utils.checkpoint.set_checkpoint_debug_enabled",
         ),
         (
-            "timers of statements",
-            "use Python's timeit, or %timeit in a notebook, and end work on a GPU with torch.cuda.synchronize()",
-            "utils.benchmark",
-        ),
-        (
             "switch for the checks of all distributions",
             "pass validate_args=False to the distribution",
             "distributions.Distribution.set_default_validate_args",
@@ -342,7 +323,7 @@ TABLE = tuple(
 )
 NEED_TORCH = {
     "torchvision": "use Pillow, or operations on tensors",  # for what compat/vision does not have
-    "torchvision.models": "write the network as a Module: docs/howto/port.md has a LeNet",
+    "torchvision.models": "use resnet18, resnet34, resnet50, vgg16 or vgg19, or write the network as a Module",
     "torchaudio": "read sound with scipy.io.wavfile",
     "torchtext": "read text with Python, and number the words in a dict",
     "torchdata": "use torch.utils.data",

@@ -109,10 +109,15 @@ def no_forward(module: Any) -> Exception:
     )
 
 
-def check_call(module: Any, args: tuple, kwargs: dict, e: TypeError) -> None:
+def check_call(module: Any, args: tuple, kwargs: dict, e: Exception) -> None:
     """Raise the error for a call whose arguments a user's forward does not take, if `e` comes from such a call."""
     forward = module.forward
-    if isinstance(e, MinigradError) or users_code(forward) is None or users_part(e.__traceback__) is not None:
+    if (
+        not isinstance(e, TypeError)
+        or isinstance(e, MinigradError)
+        or users_code(forward) is None
+        or users_part(e.__traceback__) is not None
+    ):
         return
     try:
         inspect.signature(forward).bind(*args, **kwargs)

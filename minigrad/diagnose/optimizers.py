@@ -5,7 +5,7 @@ They cost a step only a few comparisons; the names of parameters are those that 
 
 from __future__ import annotations
 
-import sys
+import gc
 from collections.abc import Generator, Iterable, Iterator
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -32,7 +32,7 @@ def listed(who: str, params: Any) -> tuple[list, Any]:
 
     Raises TypeError for a value that is not iterable, and ValueError for an exhausted iterator.
     """
-    if isinstance(params, Tensor) or is_module(params) or not isinstance(params, Iterable):
+    if isinstance(params, Tensor) or not any(hasattr(type(params), name) for name in ("__iter__", "__getitem__")):
         what = "a tensor" if isinstance(params, Tensor) else type(params).__name__
         if callable(params) and hasattr(params, "__name__"):
             what = f"the method {params.__name__}, which is not called"
@@ -132,6 +132,18 @@ def warn_schedule_first(who: str, params: list) -> None:
         )
 
 
+def warn_epoch(who: str) -> None:
+    """Warn about the older form step(epoch) of a schedule."""
+    what = "step(epoch) is PyTorch's older form: it jumps to an epoch, in closed form where the schedule has one"
+    warn("schedule-epoch", who, what, "call scheduler.step() once after each epoch")
+
+
+def warn_next_rate(who: str) -> None:
+    """Warn about get_lr() outside of a schedule's step, which is taken for the current rate."""
+    what = "get_lr() computes the rates that come next; outside of step() they are not the current ones"
+    warn("next-learning-rate", who, what, "call scheduler.get_last_lr()")
+
+
 def without_gradients(who: str, params: list, earlier: Earlier) -> None:
     """Warn about a step without gradients, if gradients were computed and cleared or a graph of the parameters is alive."""
     if not params:
@@ -142,7 +154,7 @@ def without_gradients(who: str, params: list, earlier: Earlier) -> None:
         why = "zero_grad() has cleared the gradients that backward computed since the last step"
     elif earlier.stepped:  # a loss may depend on others than at the first step
         return
-    elif any([type(p._edge) is Leaf and sys.getrefcount(p._edge) > 2 for p in params]):
+    elif in_a_graph(params):
         if source_lint.check_source("backward"):  # loss.backward without parentheses
             return
         why = "results depend on them, but backward has not reached them"
@@ -157,6 +169,13 @@ def without_gradients(who: str, params: list, earlier: Earlier) -> None:
         place,
         noted("the step was called", user_place()) if place else (),
     )
+
+
+def in_a_graph(params: list) -> bool:
+    """Return True if a node that is alive holds the leaf of a parameter."""
+    leaves = [p._edge for p in params if type(p._edge) is Leaf]
+    own = {id(leaves), *map(id, params)}
+    return any([id(holder) not in own for holder in gc.get_referrers(*leaves)])
 
 
 def warn_frozen(who: str, params: list) -> None:
@@ -179,10 +198,10 @@ def warn_frozen(who: str, params: list) -> None:
 class Earlier:
     """Notes on earlier steps: gradients by id, parameters that had one, and the models that the parameters belong to."""
 
-    __slots__ = ("cleared", "had", "made", "models", "place", "stepped", "used", "watched")
+    __slots__ = ("cleared", "had", "inside", "made", "models", "place", "stepped", "used", "watched")
 
     def __init__(self):
-        self.cleared = self.stepped = False
+        self.cleared = self.stepped = self.inside = False  # inside: a step is running
         self.had: set[int] = set()
         self.used: set[int] = set()
         self.models: list = []

@@ -34,12 +34,18 @@ class LinesLike:
 
 def body_of(code: CodeType, tree: ast.Module) -> ast.AST:
     """Return the definition with this code; the whole module if there is none, or if a line has several lambdas."""
-    lambdas = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda) and n.lineno == code.co_firstlineno]
+    lambdas = [n for n in functions(tree) if isinstance(n, ast.Lambda) and n.lineno == code.co_firstlineno]
     if code.co_name == "<lambda>" and len(lambdas) == 1:
         return lambdas[0]
-    named = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == code.co_name]
+    named = [n for n in functions(tree) if isinstance(n, ast.FunctionDef) and n.name == code.co_name]
     first = lambda n: min([n.lineno, *[d.lineno for d in n.decorator_list]])  # decorators come first
     return next((n for n in named if first(n) == code.co_firstlineno), tree)
+
+
+@lru_cache(64)
+def functions(tree: ast.AST) -> list[ast.FunctionDef | ast.Lambda]:
+    """Return the functions in a tree: a search asks for them at every call that it follows."""
+    return [n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.Lambda))]
 
 
 @lru_cache(64)
@@ -229,9 +235,8 @@ def around(scope: ast.AST, file: str) -> Iterator[tuple[ast.AST, str]]:
     """Yield the functions around a function's definition, its module, and the notebook cells before it, each with its file."""
     tree = parsed(file)
     if tree is not None and isinstance(scope, SCOPES):
-        outer = [
-            n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n is not scope and holds([n], scope.lineno)
-        ]
+        named = [n for n in functions(tree) if isinstance(n, ast.FunctionDef) and n is not scope]
+        outer = [n for n in named if holds([n], scope.lineno)]
         yield from [(n, file) for n in [*outer[::-1], tree]]
     for cell in cells_before(file):
         if (tree := parsed(cell)) is not None:

@@ -6,6 +6,7 @@ data_parallel.py averages gradients while backward runs.  launch.py starts proce
 Everything can be imported without MPI; `is_available()` returns True if mpi4py is installed.
 """
 
+from ..diagnose.boundary import guard as _guard
 from . import nn
 from .buckets import GradBucket
 from .collectives import (
@@ -103,3 +104,5 @@ __all__ = [
     "scatter_object_list",
     "send",
 ]
+
+_guard(__name__)

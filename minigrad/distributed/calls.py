@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.frames import current
 from ..events import events
 from ..places import Place, user_place
+from ..scopes import setting
 
 if TYPE_CHECKING:
     from .groups import ProcessGroup
@@ -97,12 +98,8 @@ def labelled(label: str, divisor: int = 1) -> Iterator[None]:
     >>> with labelled("bucket 0: fc.weight, fc.bias"):
     ...     pass  # dist.all_reduce(bucket)
     """
-    token, number = _label.set(label), _divisor.set(divisor)
-    try:
+    with setting(_label, label), setting(_divisor, divisor):
         yield
-    finally:
-        _label.reset(token)
-        _divisor.reset(number)
 
 
 @contextmanager

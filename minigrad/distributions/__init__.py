@@ -3,6 +3,7 @@
 distribution.py has the base class, continuous.py shows the scheme of one kind of distribution.
 """
 
+from ..diagnose.boundary import guard as _guard
 from ..diagnose.missing_names import explained as _explained
 from . import constraints, kl, transforms
 from .compound import Independent, MixtureSameFamily, TransformedDistribution
@@ -21,3 +22,5 @@ from .transforms import AffineTransform, ExpTransform, SigmoidTransform, TanhTra
 from .vectors import Dirichlet, MultivariateNormal
 
 __getattr__ = _explained(__name__)
+
+_guard(__name__)

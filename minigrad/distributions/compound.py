@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from typing import Any
 
 from ..arrays.devices import Size
@@ -27,6 +26,13 @@ def widened(region: constraints.Constraint, event_dim: int) -> constraints.Const
     """Return a constraint on events with at least this number of dimensions."""
     more = event_dim - region.event_dim
     return constraints.independent(region, more) if more > 0 else region
+
+
+def before(transforms: Sequence[Transform], shape: Any) -> Size:
+    """Return the shape that transforms turn into a shape."""
+    for transform in reversed(transforms):
+        shape = transform.inverse_shape(shape)
+    return Size(shape)
 
 
 class Independent(Distribution):
@@ -56,10 +62,10 @@ class Independent(Distribution):
     variance = formula(lambda d: d.base_dist.variance)
     support = formula(lambda d: widened(d.base_dist.support, len(d.event_shape)))
 
-    def expand(self, batch_shape: Any) -> Any:
-        new, n = copy(self), self.reinterpreted_batch_ndims
-        new.base_dist = self.base_dist.expand((*batch_shape, *self.event_shape[:n]))
-        new._batch_shape = Size(batch_shape)
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        new, n = self._get_checked_instance(Independent, _instance), self.reinterpreted_batch_ndims
+        base = self.base_dist.expand((*batch_shape, *self.event_shape[:n]))
+        Independent.__init__(new, base, n, self._validate_args)
         return new
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
@@ -106,15 +112,15 @@ class TransformedDistribution(Distribution):
             what = f"transforms have to be Transforms, got {type(wrong[0]).__name__}"
             raise error(ValueError, "TransformedDistribution", what, "pass a Transform, such as ExpTransform()")
         base = base_distribution
-        before = shape = Size((*base.batch_shape, *base.event_shape))
+        own = shape = Size((*base.batch_shape, *base.event_shape))
         event_dim = max([len(base.event_shape), *[t.domain.event_dim for t in self.transforms]])
-        if event_dim > len(before):
-            what = f"the transforms map {event_dim} dimensions together, but a draw has shape {tuple(before)}"
+        if event_dim > len(own):
+            what = f"the transforms map {event_dim} dimensions together, but a draw has shape {tuple(own)}"
             raise error(ValueError, "TransformedDistribution", what, "expand the base distribution")
         for transform in self.transforms:
             shape = transform.forward_shape(shape)
-        if shape != before:  # each element of a draw has its own noise
-            base = base.expand(shape[: len(shape) - len(base.event_shape)])
+        if (needed := before(self.transforms, shape)) != own:  # each element of a draw has its own noise
+            base = base.expand(needed[: len(needed) - len(base.event_shape)])
         more = event_dim - len(base.event_shape)
         self.base_dist = Independent(base, more) if more else base
         cut = len(shape) - event_dim
@@ -125,8 +131,12 @@ class TransformedDistribution(Distribution):
         lambda d: widened(d.transforms[-1].codomain, len(d.event_shape)) if d.transforms else d.base_dist.support
     )
 
-    def expand(self, batch_shape: Any) -> Any:
-        return TransformedDistribution(self.base_dist.expand(batch_shape), self.transforms, self._validate_args)
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        new = self._get_checked_instance(TransformedDistribution, _instance)
+        shape = before(self.transforms, (*batch_shape, *self.event_shape))
+        base = self.base_dist.expand(shape[: len(shape) - len(self.base_dist.event_shape)])
+        TransformedDistribution.__init__(new, base, self.transforms, self._validate_args)
+        return new
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         with no_grad():
@@ -153,12 +163,12 @@ class TransformedDistribution(Distribution):
     def _cdf(self, y: Tensor) -> Tensor:
         for transform in reversed(self.transforms):
             y = transform.inv(y)
-        return self._turned(self.base_dist.cdf(y))
+        return self._monotonize_cdf(self.base_dist.cdf(y))
 
     def _icdf(self, p: Tensor) -> Tensor:
-        return self._forward(self.base_dist.icdf(self._turned(p)))
+        return self._forward(self.base_dist.icdf(self._monotonize_cdf(p)))
 
-    def _turned(self, p: Tensor) -> Tensor:
+    def _monotonize_cdf(self, p: Tensor) -> Tensor:
         """Return the probability of the other side, 1 - p, where the transforms decrease."""
         for transform in self.transforms:
             p = 0.5 + transform.sign * (p - 0.5)
@@ -221,6 +231,16 @@ class MixtureSameFamily(Distribution):
     def _log_prob(self, x: Tensor) -> Tensor:
         inside = self.component_distribution.log_prob(x.unsqueeze(self._dim))
         return logsumexp(inside + log_softmax(self.mixture_distribution.logits, -1), -1)
+
+    def _cdf(self, x: Tensor) -> Tensor:
+        inside = self.component_distribution.cdf(x.unsqueeze(self._dim))
+        return (inside * self.mixture_distribution.probs).sum(-1)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        new = self._get_checked_instance(MixtureSameFamily, _instance)
+        parts = self.component_distribution.expand((*batch_shape, self.mixture_distribution._num_events))
+        MixtureSameFamily.__init__(new, self.mixture_distribution.expand(batch_shape), parts, self._validate_args)
+        return new
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         with no_grad():

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.tensor import Tensor
+from ..diagnose.boundary import guard as _guard
 from ..linalg import eigvalsh
 
 __all__ = [
@@ -129,3 +130,5 @@ positive_definite = Constraint(
     lambda x: is_symmetric(x) & (eigvalsh(x) > 0).all(-1),
     2,
 )
+
+_guard(__name__)

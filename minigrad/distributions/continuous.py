@@ -47,12 +47,12 @@ class Continuous(Parametric):
     """Base class for real numbers: the formulas are `_log_prob`, `_cdf`, `_icdf`, `_entropy`, `_draw` and `_kl`."""
 
     has_rsample = True
-    noise = ""  # the kind of NOISE for a draw
+    _noise = ""  # the kind of NOISE for a draw
     _draw: Any
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         """Return draws that are differentiable functions of the parameters."""
-        return self._draw(noise(self.noise, self._extended_shape(sample_shape), self._like))
+        return self._draw(noise(self._noise, self._extended_shape(sample_shape), self._like))
 
 
 class LocationScale(Continuous):
@@ -78,8 +78,8 @@ class Normal(LocationScale):
     (tensor(-1.6121), tensor(0.5000), tensor(2.1121))
     """
 
-    noise = "normal"
-    variance = formula(lambda d: d.scale**2)
+    _noise = "normal"
+    variance = formula(lambda d: d.stddev**2)
     stddev = formula(lambda d: d.scale)
     _log_prob = lambda d, x: -0.5 * d._z(x) ** 2 - d.scale.log() - HALF_LOG_2PI
     _cdf = lambda d, x: 0.5 * erfc(-d._z(x) / ROOT2)
@@ -99,8 +99,9 @@ class Laplace(LocationScale):
     tensor([-0.6931, -1.6931])
     """
 
-    noise = "laplace"
+    _noise = "laplace"
     variance = formula(lambda d: 2 * d.scale**2)
+    stddev = formula(lambda d: ROOT2 * d.scale)
     _log_prob = lambda d, x: -d._z(x).abs() - (2 * d.scale).log()
     _entropy = lambda d: (2 * d.scale).log() + 1
 
@@ -128,7 +129,7 @@ class Gumbel(LocationScale):
     (tensor(0.5772), tensor(0.3679))
     """
 
-    noise = "exponential"
+    _noise = "exponential"
     mean = formula(lambda d: d.loc + EULER * d.scale)
     stddev = formula(lambda d: math.pi / math.sqrt(6) * d.scale)
     variance = formula(lambda d: d.stddev**2)
@@ -152,12 +153,13 @@ class Uniform(Continuous):
     (tensor(2.), tensor(-1.3863), tensor(1.))
     """
 
-    noise = "uniform"
+    _noise = "uniform"
     arg_constraints = {"low": real, "high": real}
     support = formula(lambda d: interval(d.low, d.high))
     mean = formula(lambda d: (d.low + d.high) / 2)
     mode = formula(lambda d: d.low * math.nan)
     variance = formula(lambda d: (d.high - d.low) ** 2 / 12)
+    stddev = formula(lambda d: (d.high - d.low) / math.sqrt(12))
     _draw = lambda d, e: d.low + (d.high - d.low) * e
     _cdf = lambda d, x: ((x - d.low) / (d.high - d.low)).clamp(0, 1)
     _icdf = lambda d, p: d.low + (d.high - d.low) * p
@@ -186,11 +188,11 @@ class Exponential(Continuous):
     (tensor(0.5000), tensor(0.8647))
     """
 
-    noise = "exponential"
+    _noise = "exponential"
     arg_constraints = {"rate": positive}
     support = nonnegative
     mean = stddev = formula(lambda d: 1 / d.rate)
-    mode = formula(lambda d: d.rate.new_zeros(d.batch_shape))
+    mode = formula(lambda d: d.rate.new_zeros(d.rate.shape))
     variance = formula(lambda d: 1 / d.rate**2)
     _draw = lambda d, e: e / d.rate
     _log_prob = lambda d, x: d.rate.log() - d.rate * x
@@ -258,7 +260,7 @@ class Beta(Continuous):
     _total = formula(lambda d: d.concentration1 + d.concentration0)
     mean = formula(lambda d: d.concentration1 / d._total)
     mode = formula(lambda d: (m := (d.concentration1 - 1).clamp(min=0)) / (m + (d.concentration0 - 1).clamp(min=0)))
-    variance = formula(lambda d: d.mean * (1 - d.mean) / (d._total + 1))
+    variance = formula(lambda d: d.concentration1 * d.concentration0 / (d._total**2 * (d._total + 1)))
     _log_beta = formula(lambda d: lgamma(d.concentration1) + lgamma(d.concentration0) - lgamma(d._total))  # log B(a, b)
     _log_prob = lambda d, x: xlogy(d.concentration1 - 1, x) + (d.concentration0 - 1) * log1p(-x) - d._log_beta
 

@@ -37,6 +37,7 @@ class Binary(Parametric):
     """Base class: `probs` from 0 to 1, or `logits` = log(p / (1 - p)), for one number."""
 
     arg_constraints = {"probs": unit_interval, "logits": real}
+    param_shape = formula(lambda d: d._param.shape)
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         super().__init__(either(type(self).__name__, probs=probs, logits=logits), validate_args)
@@ -132,15 +133,16 @@ class ContinuousBernoulli(Binary):
         return where(self._near, p, log1p(p * (2 * self._far - 1) / (1 - self._far)) / self._odds)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        return self._icdf(noise("uniform", self._extended_shape(sample_shape), self._like))
+        return self.icdf(noise("uniform", self._extended_shape(sample_shape), self._like))
 
 
 class Classes(Parametric):
     """One of n classes; the last dimension of `probs` has a weight for each class, that of `logits` its logarithm."""
 
     arg_constraints = {"probs": WEIGHTS, "logits": real_vector}
-    _num_events = formula(lambda d: getattr(d, *d._given).shape[-1])
-    _likeliest = formula(lambda d: getattr(d, *d._given).argmax(-1))
+    param_shape = formula(lambda d: d._param.shape)
+    _num_events = formula(lambda d: d._param.shape[-1])
+    _likeliest = formula(lambda d: d._param.argmax(-1))
     _one_hot = False
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
@@ -196,7 +198,7 @@ class Categorical(Classes):
     (tensor([-1.3863, -0.6931]), tensor(1.0397))
     """
 
-    mean = variance = formula(lambda d: d.probs.new_full(d.batch_shape, math.nan))
+    mean = variance = formula(lambda d: d.probs.new_full(d._extended_shape(), math.nan))
     mode = formula(lambda d: d._likeliest)
     support = formula(lambda d: integer_interval(0, d._num_events - 1))
     has_enumerate_support = True

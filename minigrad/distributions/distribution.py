@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from copy import copy
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -86,12 +85,12 @@ class Distribution:
     # ------------------------------------------------------------------ formulas
     def log_prob(self, value: Tensor) -> Tensor:
         """Return the log of the density or probability at values; the shape is sample_shape + batch_shape."""
-        return self._formula("log_prob", "define `_log_prob(self, value)`")(self._valid(value))
+        return self._formula("log_prob", "define `_log_prob(self, value)`")(self._checked(value))
 
     def cdf(self, value: Tensor) -> Tensor:
         """Return the probability that a draw is at most the value."""
         fix = "estimate it: (d.sample((10000,)) <= value).float().mean(0)"
-        return self._formula("cdf", fix)(self._valid(value))
+        return self._formula("cdf", fix)(self._checked(value))
 
     def icdf(self, value: Tensor) -> Tensor:
         """Return the quantile: the number that a draw stays below with the given probability."""
@@ -127,9 +126,23 @@ class Distribution:
     variance = formula(lambda d: d._formula("variance", "estimate it: d.sample((10000,)).var(0)"))
     stddev = formula(lambda d: d.variance.sqrt())
 
-    def expand(self, batch_shape: Any) -> Any:
-        """Return the distribution with its parameters expanded to a batch shape, without copying memory."""
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        """Return the distribution with its parameters expanded to a batch shape, without copying memory.
+
+        A subclass passes the object that it made as `_instance`.
+        """
         raise self._has_no("expand", "build it from parameters of that shape")
+
+    def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
+        """Return the object that expand fills: `_instance`, or an empty one of the same class.
+
+        Raises NotImplementedError for a subclass of `cls` with other arguments, whose attributes cls cannot know.
+        """
+        if _instance is None and type(self).__init__ is not cls.__init__:
+            what = f"defines __init__, but not expand, so the expand of {cls.__name__} would leave its attributes out"
+            fix = "define expand(self, batch_shape, _instance=None) too"
+            raise error(NotImplementedError, type(self).__name__, what, fix)
+        return type(self).__new__(type(self)) if _instance is None else _instance
 
     def _formula(self, name: str, fix: str) -> Any:
         """Return the subclass's formula, such as `_log_prob`.  Raises NotImplementedError if it has none."""
@@ -142,14 +155,18 @@ class Distribution:
         return error(NotImplementedError, type(self).__name__, f"has no {what}", fix)
 
     # ------------------------------------------------------------------ checks
-    def _valid(self, value: Tensor) -> Tensor:
-        """Return a value.  Raises ValueError for a wrong shape and for values outside the support."""
-        who, event = type(self).__name__, self._event_shape
+    def _checked(self, value: Tensor) -> Tensor:
+        """Return a value, after its check unless the user has switched checks off."""
         if not isinstance(value, Tensor):
             what = f"the value has to be a tensor, got {type(value).__name__}"
-            raise error(ValueError, who, what, f"write minigrad.tensor({value!r})")
-        if not self._validate_args:
-            return value
+            raise error(ValueError, type(self).__name__, what, f"write minigrad.tensor({value!r})")
+        if self._validate_args:
+            self._validate_sample(value)
+        return value
+
+    def _validate_sample(self, value: Tensor) -> None:
+        """Raise ValueError for a value of the wrong shape or outside the support."""
+        who, event = type(self).__name__, self._event_shape
         if tuple(value.shape[value.ndim - len(event) :]) != event:
             what = f"draws have event shape {tuple(event)}, but the value has shape {tuple(value.shape)}"
             raise error(ValueError, who, what, f"pass a value whose last dimensions are {tuple(event)}")
@@ -160,7 +177,6 @@ class Distribution:
             raise error(ValueError, who, what, "make them broadcast: value.unsqueeze(-1), or another batch") from None
         if isinstance(support := self.support, Constraint):
             self._check("value", support, value)
-        return value
 
     def _check(self, name: str, constraint: Constraint, value: Any) -> None:
         """Raise ValueError, with the first wrong element, if a parameter or a value violates its constraint."""
@@ -218,16 +234,20 @@ class Parametric(Distribution):
     # a parameter with the dtype and device of the draws
     _like = formula(lambda d: next(v for k in d._given if (v := getattr(d, k)).is_floating_point()))
 
-    def expand(self, batch_shape: Any) -> Any:
+    _param = formula(lambda d: getattr(d, d._given[0]))
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """Return the distribution with its parameters expanded to a batch shape, without copying memory.
 
         >>> import minigrad
         >>> minigrad.distributions.Normal(0., 1.).expand((2, 3)).batch_shape
         minigrad.Size([2, 3])
         """
-        new, before = copy(self), len(self._batch_shape)
-        keep = {*self._given, *self._constants, "_given", "_batch_shape", "_event_shape", "_validate_args"}
-        new.__dict__ = {k: v for k, v in self.__dict__.items() if k in keep}
+        owner = next(cls for cls in type(self).__mro__ if cls.__module__.startswith(f"{__package__}."))
+        new, before = self._get_checked_instance(owner, _instance), len(self._batch_shape)
+        for k in (*self._constants, "_given", "_event_shape", "_validate_args"):
+            if k in vars(self):
+                setattr(new, k, getattr(self, k))
         for k in self._given:
             v = getattr(self, k)
             setattr(new, k, v.expand((*batch_shape, *v.shape[before:])))

@@ -7,10 +7,12 @@ constraints of x and y; their `event_dim` is the number of dimensions that the t
 from __future__ import annotations
 
 import math
+from copy import copy
 from typing import Any
 
 from ..arrays.devices import Size
 from ..core.tensor import Tensor
+from ..diagnose.boundary import guard as _guard
 from ..errors import error
 from ..ops.broadcast import broadcast_shapes
 from ..ops.compare import equal
@@ -44,6 +46,7 @@ class Transform:
     sign: Any = 1  # of the derivative, for transforms of single numbers
     domain: Any = constraints.real
     codomain: Any = constraints.real
+    bijective: Any = False
     _cache_size = 0
     _latest: tuple = (None, None)  # x and y
 
@@ -65,6 +68,20 @@ class Transform:
             self._latest = (found, given) if place else (given, found)
         return found
 
+    def _inv_call(self, y: Tensor) -> Tensor:
+        """Return the x of which y is the image, from the cache if it has it."""
+        return self._cached(1, y, self._inverse)
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        """Return the transform with a cache of this size.  A subclass with other arguments defines it too."""
+        if cache_size == self._cache_size:
+            return self
+        other = copy(self)
+        Transform.__init__(other, cache_size)
+        return other
+
+    event_dim = formula(lambda t: t.domain.event_dim)
+
     def __getstate__(self) -> dict:
         """Return the settings for a copy or a pickle, without the cache."""
         return {**vars(self), "_latest": (None, None)}
@@ -77,6 +94,10 @@ class Transform:
 
     def forward_shape(self, shape: Any) -> Size:
         """Return the shape of t(x) for the shape of x."""
+        return Size(shape)
+
+    def inverse_shape(self, shape: Any) -> Size:
+        """Return the shape of x for the shape of t(x)."""
         return Size(shape)
 
     def _call(self, x: Tensor, /) -> Tensor:
@@ -118,14 +139,19 @@ class Inverse(Transform):
     sign = formula(lambda t: t.of.sign)
     domain = formula(lambda t: t.of.codomain)
     codomain = formula(lambda t: t.of.domain)
+    bijective = formula(lambda t: t.of.bijective)
     inv = formula(lambda t: t.of)
-    forward_shape = formula(lambda t: t.of.forward_shape)
+    forward_shape = formula(lambda t: t.of.inverse_shape)
+    inverse_shape = formula(lambda t: t.of.forward_shape)
 
-    def _call(self, x: Tensor) -> Tensor:
-        return self.of._cached(1, x, self.of._inverse)
+    def __call__(self, x: Tensor) -> Tensor:
+        return self.of._inv_call(x)
 
-    def _inverse(self, y: Tensor) -> Tensor:
+    def _inv_call(self, y: Tensor) -> Tensor:
         return self.of(y)
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        return self.of.with_cache(cache_size).inv
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return -self.of.log_abs_det_jacobian(y, x)
@@ -142,6 +168,7 @@ class AffineTransform(Transform):
     tensor(7.)
     """
 
+    bijective = True
     sign = formula(lambda t: t.scale.sign() if isinstance(t.scale, Tensor) else math.copysign(1, t.scale))
 
     def __init__(self, loc: Tensor | float, scale: Tensor | float, cache_size: int = 0):
@@ -161,6 +188,8 @@ class AffineTransform(Transform):
     def forward_shape(self, shape: Any) -> Size:
         return Size(broadcast_shapes(shape, *[v.shape for v in (self.loc, self.scale) if isinstance(v, Tensor)]))
 
+    inverse_shape = forward_shape
+
 
 class ExpTransform(Transform):
     """y = exp(x).
@@ -170,7 +199,7 @@ class ExpTransform(Transform):
     tensor(2.7183)
     """
 
-    codomain = constraints.positive
+    codomain, bijective = constraints.positive, True
     _call = lambda t, x: x.exp()
     _inverse = lambda t, y: y.log()
     log_abs_det_jacobian = lambda t, x, y: x
@@ -184,7 +213,7 @@ class SigmoidTransform(Transform):
     tensor(0.5000)
     """
 
-    codomain = constraints.unit_interval
+    codomain, bijective = constraints.unit_interval, True
     _call = lambda t, x: x.sigmoid()
     _inverse = lambda t, y: logit(y)
     log_abs_det_jacobian = lambda t, x, y: -softplus(-x) - softplus(x)
@@ -199,7 +228,10 @@ class TanhTransform(Transform):
     tensor(-38.6137)
     """
 
-    codomain = constraints.interval(-1.0, 1.0)
+    codomain, bijective = constraints.interval(-1.0, 1.0), True
     _call = lambda t, x: x.tanh()
     _inverse = lambda t, y: y.atanh()
     log_abs_det_jacobian = lambda t, x, y: 2 * (math.log(2) - x - softplus(-2 * x))
+
+
+_guard(__name__)

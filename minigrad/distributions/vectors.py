@@ -38,7 +38,7 @@ class MultivariateNormal(Parametric):
     mean = mode = formula(lambda d: d.loc)
     variance = formula(lambda d: d.scale_tril.square().sum(-1))
     _half_log_det = formula(lambda d: d.scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1))  # of the covariance
-    _entropy = lambda d: d.event_shape[0] * (HALF_LOG_2PI + 0.5) + d._half_log_det
+    _entropy = lambda d: d._event_shape[0] * (HALF_LOG_2PI + 0.5) + d._half_log_det
 
     def __init__(
         self,
@@ -113,7 +113,9 @@ class Dirichlet(Parametric):
     mean = formula(lambda d: d.concentration / d._total.unsqueeze(-1))
     # nan if no concentration is above 1: then the density is largest in all corners
     mode = formula(lambda d: (m := (d.concentration - 1).clamp(min=0)) / m.sum(-1, True))
-    variance = formula(lambda d: d.mean * (1 - d.mean) / (d._total.unsqueeze(-1) + 1))
+    variance = formula(
+        lambda d: (d.concentration * ((t := d._total.unsqueeze(-1)) - d.concentration)) / (t**2 * (t + 1))
+    )
     _log_beta = formula(lambda d: lgamma(d.concentration).sum(-1) - lgamma(d._total))  # log B(a)
     _log_prob = lambda d, x: xlogy(d.concentration - 1, x).sum(-1) - d._log_beta
 

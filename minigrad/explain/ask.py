@@ -13,6 +13,7 @@ from ..record.build import numbered
 from ..record.labels import as_expression, is_free
 from ..record.passes import parameter_names, record, run_backward
 from ..record.recorder import Record
+from ..scopes import undoing
 from .derive import Asked
 from .lookup import derivative, of_tensor
 from .value_names import name_after
@@ -44,7 +45,7 @@ def function(f: Callable, inputs: tuple, of: Any, tangents: tuple | None) -> Ask
         if out in back:
             return Asked(rec, "gradient", back[out], f"the result of {rec.program_name}")
     notes = ["the function runs backward itself; this explains the derivative of its result"] if rec.runs else []
-    with rec:
+    with undoing(rec.leave), rec:
         run_backward(rec, [rec.values[out].tensor for out in rec.outputs])
     rec.settle()
     return Asked(rec, "gradient", chosen(rec, of), notes=notes)
@@ -117,7 +118,9 @@ def chosen(rec: Record, of: Any) -> int:
         raise error(
             ValueError,
             "explain",
-            "no tensor here has a gradient" if of is None else f"{wanted} has no gradient here; available: {there}",
+            ": ".join(["no tensor here has a gradient", *rec.notes[-1:]])
+            if of is None
+            else f"{wanted} has no gradient here; available: {there}",
             "pass one of these names as of=, or pass inputs that the result depends on",
         )
     return found[0].index

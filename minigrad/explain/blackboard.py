@@ -149,7 +149,7 @@ class Board:
     def heading(self, step: Step) -> str:
         """Return the operation as a numbered line of the program, with its place."""
         here = Place(step.where["file"], step.where["line"]).short if step.where["line"] else ""
-        line = f"{self.result(step)} = {self.words(step.call)}"
+        line = f"{self.result(step)} = {self.words(step.call) or f'{step.name} that are not kept'}"
         return f"{self.place:3} {line if len(line) <= WIDE else line[: WIDE - 1] + '…':<60} {here}".rstrip()
 
     def result(self, step: Step) -> str:

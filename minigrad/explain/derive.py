@@ -6,10 +6,12 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
+from ..arrays.memory import distinct
 from ..errors import error
 from ..places import Place
 from ..record.build import flows_of, numbered
@@ -46,6 +48,8 @@ class Derivation:
     def __init__(self, asked: Asked):
         self.rec, self.kind, self.value = asked.rec, asked.kind, asked.value
         self.label, self.notes = asked.label, list(asked.notes)
+        self.rec.take_back()
+        self.notes += filter(None, [self.rec.words_of_limit()])
         self.runs = self.rec.shown_runs() if asked.runs is None else asked.runs
         self.links = Links(self.rec, self.kind, self.runs)
         self.order = self.values_on_paths()
@@ -86,7 +90,7 @@ class Derivation:
             self.label,
             asked.shape,
             elements,
-            [float(asked[i]) for i in elements],
+            [element(asked, i) for i in elements],
             len(elements) == asked.size,
             {number(v): summary(s) for v, s in self.seeds.items()},
             [renumbering.step(s) for s in steps],
@@ -119,22 +123,22 @@ class Derivation:
             followed[v].sort()
             links, mine = self.links.into[v], []
             for link in links if self.kind == "tangent" else reversed(links):
-                parts = [self.part(link, i) for i in followed[v]]
+                parts = [self.part(link, i) for i in followed[v]] if self.links.is_kept(link) else []
                 mine.append((link, parts))
-                for s, i in self.next_elements(link, parts):
+                for s, i in self.next_elements(link, parts, followed[v]):
                     if i not in followed[s] and len(followed[s]) < TERMS:
                         followed[s].append(i)
             sums, seed, number = [], self.links.seed(v), self.links.number[v]
-            if len(links) + (v in self.seeds) > 1:
+            if len(links) + (v in self.seeds) > 1 and v not in self.links.lost and all(parts for _, parts in mine):
                 for k, i in enumerate(followed[v]):
                     terms = [parts[k].gives for _, parts in mine]
-                    sums.append(Sum(v, i, terms, float(seed[i]), float(number[i])))
+                    sums.append(Sum(v, i, terms, element(seed, i), element(number, i)))
             by_value.append(mine + sums)
         return [step for mine in reversed(by_value) for step in mine]
 
     def part(self, link: Link, index: tuple) -> Part:
         """Return the contribution of a link to one element."""
-        gives = float(link.gives[index])
+        gives = element(link.gives, index)
         slopes = self.links.slopes(link, unit(link.gives.shape, index))
         if slopes is None:
             return Part(index, gives, self.partial_as_quotient(link, gives), known=False)
@@ -151,26 +155,25 @@ class Derivation:
         places = [tuple(at) for at in np.argwhere(slope != 0).tolist()]
         if not places and slope.shape == arrived.shape and len(index) == slope.ndim:
             places = [index] if all(i < n for i, n in zip(index, slope.shape)) else []
-        numbers = [(i, float(arrived[i]), float(slope[i])) for i in places]
+        numbers = [(i, element(arrived, i), element(slope, i)) for i in places]
         return [Term(source, i, a, partial, a * partial) for i, a, partial in numbers]
 
     def partial_as_quotient(self, link: Link, gives: float) -> list[Term]:
         """Return the partial as a quotient, for a rule with unknown partials whose input is a single nonzero number."""
-        there = [(s, tuple(i)) for s, _ in link.sources for i in np.argwhere(self.links.number[s] != 0).tolist()]
-        if len(there) != 1:
+        if sum(np.count_nonzero(self.links.number[s]) for s, _ in link.sources) != 1:
             return []
-        ((s, i),) = there
-        arrived = float(self.links.number[s][i])
+        ((s, i),) = [(s, tuple(i)) for s, _ in link.sources for i in np.argwhere(self.links.number[s] != 0).tolist()]
+        arrived = element(self.links.number[s], i)
         return [Term(s, i, arrived, gives / arrived, gives)]
 
-    def next_elements(self, link: Link, parts: list[Part]) -> list[tuple[int, tuple]]:
-        """Return the elements that the numbers of a step come from, largest first."""
+    def next_elements(self, link: Link, parts: list[Part], followed: list[tuple]) -> list[tuple[int, tuple]]:
+        """Return the elements that the numbers of a step come from, largest first; `followed` are those of the link."""
         terms = sorted([t for part in parts for t in part.terms], key=lambda t: magnitude(t.product), reverse=True)
         found = [(t.value, t.index) for t in terms]
-        for part in [part for part in parts if not part.terms]:
+        for index in [part.index for part in parts if not part.terms] if parts else followed:
             for s, _ in link.sources:
                 if (arrived := self.links.number[s]).size:
-                    found.append((s, part.index if arrived.shape == link.gives.shape else largest(arrived)))
+                    found.append((s, index if arrived.shape == link.gives.shape else largest(arrived)))
         return found
 
     # ------------------------------------------------------------------ paths
@@ -182,6 +185,10 @@ class Derivation:
         if not elements:
             return []
         number = self.links.number[self.value]
+        if self.links.lost.intersection(self.order) or not all(
+            map(self.links.is_kept, chain(*self.links.into.values()))
+        ):
+            return [([], None, self.counts[self.value], [element(number, i) for i in elements])]
         directions = [unit(number.shape, i) for i in elements]
         done: list[tuple] = []
         open_ = [([], self.value, directions, [dot(d, number) for d in directions])]
@@ -325,8 +332,14 @@ def special_notes(record: dict, part: dict, kind: str) -> Iterator[str]:
             yield f"{name}: {words.replace(' here', f' at {places[tuple(at)]}', 1)}"
 
 
+def element(a: np.ndarray, index: tuple) -> float:
+    """Return one element of an array of any float dtype."""
+    return float(np.asarray(a[index], np.float64))
+
+
 def largest(a: np.ndarray) -> tuple:
     """Return the index of the element of largest magnitude; a NaN counts as the largest."""
+    a = distinct(a)  # the first of the elements that it repeats
     at = int(np.argmax(np.nan_to_num(np.abs(a), nan=np.inf)))
     return tuple([int(i) for i in np.unravel_index(at, a.shape)])
 

@@ -28,6 +28,7 @@ class Link:
     sources: list[tuple[int, int | None]]  # the values it comes from, in forward mode with their positions
     position: int | None  # in reverse mode, of the argument; None if the operation consists of several steps
     gives: np.ndarray  # its total contribution
+    kept: bool = True  # False if its numbers are lost
 
 
 class Links:
@@ -35,14 +36,15 @@ class Links:
 
     def __init__(self, rec: Record, kind: str, runs: list[Run]):
         self.rec, self.kind, self.runs = rec, kind, runs
-        self.number: dict[int, np.ndarray] = {}  # value -> its derivative
+        self.number: dict[int, np.ndarray] = {}  # value -> its derivative, as recorded: NaN if it is lost
+        self.lost: set[int] = set()  # values whose derivative is lost
         self.into: dict[int, list[Link]] = defaultdict(list)
         self.gradients() if kind == "gradient" else self.tangents()
 
     def gradients(self) -> None:
         """Collect links from results back to arguments."""
         rec, runs = self.rec, {run.number for run in self.runs}
-        self.number = {v: held(rec, g) for v, g in rec.gradients_in(self.runs).items()}
+        self.number = {v: self.held(v, g) for v, g in rec.gradients_in(self.runs).items()}
         groups = [g for g in rec.groups if g.events]
         used = consumed(groups, rec.outputs)
         for group in groups:
@@ -52,14 +54,16 @@ class Links:
                 if flow.upstream is not None and flow.run in runs:
                     by_input[flow.value, flow.position if len(group.events) == 1 else None].append(flow)
             for (value, position), flows in by_input.items():
-                gives = np.asarray(sum(held(rec, flow.gives) for flow in flows))
-                self.into[value].append(Link(group, value, sources, position, gives))
+                gives = [held(rec, flow.gives) for flow in flows]
+                whole = gives[0] if len(gives) == 1 else np.asarray(sum(map(wide, gives)))
+                kept = not any(is_lost(rec, flow.gives) for flow in flows)
+                self.into[value].append(Link(group, value, sources, position, whole, kept))
 
     def tangents(self) -> None:
         """Collect links from arguments to results."""
         groups = [g for g in self.rec.groups if g.tangents and g.phase == "forward"]
         for group in groups:
-            self.number |= {v: held(self.rec, t) for v, t in group.tangents.items()}
+            self.number |= {v: self.held(v, t) for v, t in group.tangents.items()}
         for group in groups:
             made = {o for event in group.events for o in event.outputs}
             found = [(i, k) for event in group.events for k, i in enumerate(event.inputs) if isinstance(i, int)]
@@ -67,17 +71,30 @@ class Links:
             if len(group.events) > 1:
                 moving = [(i, None) for i in dict.fromkeys(i for i, _ in moving)]
             for out in made & set(group.tangents):
-                self.into[out].append(Link(group, out, moving, None, self.number[out]))
+                self.into[out].append(Link(group, out, moving, None, self.number[out], out not in self.lost))
+
+    def held(self, value: int, derivative: int) -> np.ndarray:
+        """Return the content of a value's derivative, and note if it is lost."""
+        if is_lost(self.rec, derivative):
+            self.lost.add(value)
+        return held(self.rec, derivative)
+
+    def is_kept(self, link: Link) -> bool:
+        """Return True if the numbers at both ends of a link are known."""
+        return link.kept and link.value not in self.lost and self.lost.isdisjoint(s for s, _ in link.sources)
 
     def seed(self, value: int) -> np.ndarray:
         """Return the part of a value's derivative that comes from no link, because it starts there."""
         links = self.into[value]
-        if not links:
-            return self.number[value]
+        number = self.number[value]
+        if value in self.lost or not all(link.kept for link in links):
+            return np.broadcast_to(0.0, number.shape)
+        if not links or len(links) == 1 and links[0].gives is number:
+            return number if not links else np.broadcast_to(0.0, number.shape)
         with np.errstate(all="ignore"):
-            number, total = self.number[value], sum(link.gives for link in links)
+            number, total = wide(number), sum(wide(link.gives) for link in links)
             rest = number - total
-            scale = np.abs(number) + sum(np.abs(link.gives) for link in links)
+            scale = np.abs(number) + sum(np.abs(wide(link.gives)) for link in links)
             begins = np.where(np.isfinite(number) & ~np.isfinite(total), number, 0.0)  # a hook replaced NaN
             return np.where(np.abs(rest) > 1e-4 * scale, rest, begins)
 
@@ -108,7 +125,7 @@ class Links:
 def dot(direction: np.ndarray, numbers: np.ndarray) -> float:
     """Return the sum of products over the nonzero elements of the direction."""
     there = direction != 0
-    return float(product(direction[there], numbers[there]).sum())
+    return float(product(wide(direction[there]), wide(numbers[there])).sum())
 
 
 def product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -118,5 +135,16 @@ def product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def held(rec: Record, value: int) -> np.ndarray:
-    """Return the content of a recorded value in float64, in which long sums stay accurate."""
-    return np.asarray(rec.values[value].numbers(), np.float64)
+    """Return the content of a recorded value, NaN if it is lost."""
+    found = rec.values[value].content()
+    return np.broadcast_to(np.float64(np.nan), rec.values[value].shape) if found is None else found
+
+
+def is_lost(rec: Record, value: int) -> bool:
+    """Return True if only a summary is left of a recorded value."""
+    return rec.values[value].content() is None
+
+
+def wide(a: np.ndarray) -> np.ndarray:
+    """Return an array in float64, in which long sums stay accurate."""
+    return np.asarray(a, np.float64)

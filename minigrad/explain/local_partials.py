@@ -17,7 +17,7 @@ from ..core.backward import fit
 from ..core.frames import OFF, use
 from ..core.tensor import Tensor, wrap
 from ..record.recorder import Record
-from ..record.values import Event, OpEntry, ValueInfo
+from ..record.values import Event, OpEntry, ValueInfo, elements
 
 
 def pushed(
@@ -37,7 +37,7 @@ def pushed(
                 if event.cls.elementwise:
                     outs = [masked_to([t for t in given if t is not None], outs[0])] if outs[0] is not None else outs
                 moved.update({o: t for o, t in zip(event.outputs, outs) if t is not None})
-    return {o: t.numpy() for o, t in moved.items()}
+    return {o: elements(t) for o, t in moved.items()}
 
 
 def pulled(rec: Record, group: OpEntry, value: int, weights: np.ndarray) -> dict[tuple[int, int | None], np.ndarray]:
@@ -52,7 +52,7 @@ def pulled(rec: Record, group: OpEntry, value: int, weights: np.ndarray) -> dict
                 if isinstance(i, int) and (d := gradient_of_argument(rec, event, k, gs)) is not None:
                     key = i, (k if len(group.events) == 1 else None)
                     arrived[key] = arrived[key] + d if key in arrived else d
-    return {key: t.numpy() for key, t in arrived.items()}
+    return {key: elements(t) for key, t in arrived.items()}
 
 
 def gradient_of_argument(rec: Record, event: Event, k: int, gs: tuple) -> Tensor | None:
@@ -82,11 +82,9 @@ def tensors(rec: Record, values: Any) -> tuple[Tensor, ...]:
 
 def tensor(noted: ValueInfo) -> Tensor:
     """Return a recorded value as a tensor; if it is lost, all NaN, so that no number is derived from it unnoticed."""
-    if noted.array is not None and not noted.lost:
-        return wrap(np.array(noted.numbers()))
+    if (found := noted.content()) is not None:
+        return wrap(np.array(found))
     dtype = np.dtype(noted.dtype or "f4")
-    if noted.lost and "values" in (noted.summary or {}):
-        return wrap(np.array(noted.summary["values"], dtype))
     return wrap(np.full(noted.shape, np.nan if dtype in FLOATS else 0, dtype))
 
 
@@ -94,5 +92,5 @@ def masked_to(moved: list, t: Tensor) -> Tensor:
     """Return t with 0 wherever no input of a pointwise operation changes: an infinite partial would make it NaN."""
     there = np.zeros(t.shape, bool)
     for m in moved:
-        there |= np.broadcast_to(m.numpy() != 0, there.shape)
-    return wrap(np.where(there, t.numpy(), 0).astype(t._np_dtype))
+        there |= np.broadcast_to(elements(m) != 0, there.shape)
+    return wrap(np.where(there, elements(t), 0).astype(t._np_dtype))

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import host
+from ..arrays.memory import distinct
 from ..arrays.shapes import broadcast_shape, broadcastable
 from ..core.frames import OFF, Frame, apply_at, use
 from ..core.function import as_tuple
@@ -92,11 +93,12 @@ class Terms(Transform):
     def regular(self, value: Tensor) -> Tree | None:
         """Return the call that creates a tensor; None if only a list of its elements can."""
         array, shape = numbers(value), tuple(value.shape)
+        once = distinct(array)
         dtype = None if value.dtype.name in ("float32", "int64", "bool") else value.dtype
         if not shape:
             return None
         for number, word in ((0, "zeros"), (1, "ones")):
-            if (array == number).all():
+            if (once == number).all():
                 return self.filled(word, shape, value)
         if array.size > 1 and all_equal(array):
             return e.call("full", shape, e.negated(array.flat[0].item()), dtype=dtype)
@@ -105,7 +107,7 @@ class Terms(Transform):
             return e.call(
                 "arange", *([first] if first or step != 1 else []), int(array[-1]) + step, *[step] * (step != 1)
             )
-        if array.ndim == 2 and len(array) > 1 and np.array_equal(array, np.eye(*shape)):
+        if array.ndim == 2 and len(array) > 1 and once is array and np.array_equal(array, np.eye(*shape)):
             return e.call(
                 "eye",
                 *shape[: 1 + (shape[0] != shape[1])],
@@ -260,9 +262,10 @@ def may_be_number(dtype: Any, others: list, result: Any) -> bool:
 
 def all_equal(a: np.ndarray) -> bool:
     """Return True if all elements are equal, and there is at least one."""
+    a = distinct(a)
     return bool(a.size and (a == a.flat[0]).all())
 
 
 def is_tame(a: np.ndarray) -> bool:
     """Return True if no number is NaN, infinite, or so large that its square might be."""
-    return a.dtype not in FLOATS or not a.size or float(np.abs(a).max()) < 1e18
+    return a.dtype not in FLOATS or not a.size or float(np.abs(distinct(a)).max()) < 1e18

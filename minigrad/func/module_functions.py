@@ -152,7 +152,7 @@ def replace_all_batch_norm_modules_(root: Any) -> Any:
     (True, False)
     """
     for module in root.modules():
-        if getattr(module, "over_batch", False) and module.track_running_stats:
+        if getattr(module, "_over_batch", False) and module.track_running_stats:
             module.running_mean = module.running_var = module.num_batches_tracked = None
             module.track_running_stats = False
     return root

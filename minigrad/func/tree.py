@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -31,6 +32,16 @@ def flatten(tree: Any) -> tuple[list, Any]:
     if type(tree) is Tensor or type(tree) is Box:  # by far the most common tree
         return [tree], LEAF
     return optree.tree_flatten(tree, none_is_leaf=True)
+
+
+def keys_of(tree: Any) -> tuple:
+    """Return the keys of the dicts in a tree, in their order and with their types, which a specification does not hold."""
+    if isinstance(tree, dict):
+        own = tuple([key if type(key) is str else (type(key), key) for key in tree])
+        return own + tuple([found for one in tree.values() if (found := keys_of(one))])
+    if isinstance(tree, (tuple, list, deque)):
+        return tuple([found for one in tree if (found := keys_of(one))])
+    return ()
 
 
 def rebuild(spec: Any, leaves: Any) -> Any:

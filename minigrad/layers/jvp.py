@@ -13,9 +13,9 @@ from ..arrays.dtypes import FLOATS
 from ..core.context import contains_identical
 from ..core.frames import Frame, apply_at, use
 from ..core.function import Function, as_tuple
-from ..core.graph import ViewOf, view_now
+from ..core.graph import ViewOf
 from ..core.inplace import inplace_at
-from ..core.saved import version
+from ..core.saved import version, view_now
 from ..core.tensor import Box, Tensor, is_float
 from ..events import events, services
 from .outputs import check_outputs, modified_problem

@@ -45,7 +45,7 @@ from .basic_layers import (
     Linear,
     Unflatten,
 )
-from .containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
+from .containers import ModuleDict, ModuleList, Sequential
 from .convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from .embeddings import Embedding, EmbeddingBag
 from .lazy import (
@@ -91,6 +91,7 @@ from .normalization import (
 )
 from .parallel import DataParallel
 from .parameter import Parameter, UninitializedBuffer, UninitializedParameter
+from .parameter_containers import ParameterDict, ParameterList
 from .pooling import (
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,

@@ -18,10 +18,10 @@ from .settings import Functional
 class ActivationModule(Functional):
     """Base class of activations: an elementwise function of floating-point numbers and its settings."""
 
-    no_tensor = "(input)", TypeError
+    _no_tensor = "(input)", TypeError
 
     def extra_repr(self) -> str:
-        return ", ".join(f"{n}={getattr(self, n)!r}" for n in self.settings if n != "inplace" or self.inplace)
+        return ", ".join(f"{n}={getattr(self, n)!r}" for n in self._settings if n != "inplace" or self.inplace)
 
 
 class Shrink(ActivationModule):
@@ -200,7 +200,7 @@ class ReLU6(Hardtanh):
     tensor([0., 2., 6.])
     """
 
-    function, settings = staticmethod(activation.relu6), ("inplace",)
+    _function, _settings = staticmethod(activation.relu6), ("inplace",)
 
     def __init__(self, inplace: bool = False):
         super().__init__(0.0, 6.0, inplace)

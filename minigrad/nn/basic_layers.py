@@ -84,7 +84,7 @@ class Bilinear(Module):
 
     def reset_parameters(self) -> None:
         """Draw weights and biases uniformly from -1 / sqrt(in1_features) to 1 / sqrt(in1_features)."""
-        init.reset_all_(self.parameters(), self.in1_features)
+        init.reset_all_([p for p in (self.weight, self.bias) if p is not None], self.in1_features)
 
     def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
         return linear.bilinear(input1, input2, self.weight, self.bias)
@@ -143,7 +143,7 @@ class Dropping(Functional):
             )
 
     def forward(self, input: Tensor) -> Tensor:
-        return type(self).function(input, self.p, self.training, self.inplace)
+        return type(self)._function(input, self.p, self.training, self.inplace)
 
 
 class Dropout(Dropping, function=dropout.dropout):

@@ -26,7 +26,11 @@ class OptimizedModule(Module):
         self.__dict__["_compiled"] = CompiledCallable(module, fullgraph)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._run(args, kwargs) if self._hooks or EVERY._hooks else self._compiled(*args, **kwargs)
+        return (
+            self._run_hooked(args, kwargs)
+            if self._hooks_by_kind or EVERY._hooks_by_kind
+            else self._compiled(*args, **kwargs)
+        )
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Run the compiled module."""

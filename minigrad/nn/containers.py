@@ -1,21 +1,50 @@
-"""Modules that hold modules or parameters: Sequential, ModuleList, ModuleDict, ParameterList, ParameterDict."""
+"""Modules that hold modules: Sequential, ModuleList, ModuleDict; parameter_containers.py has those for parameters.
+
+Methods call each other as PyTorch's do, so that a subclass overrides the same ones: `extend` of a Sequential calls `append`.
+"""
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, Generic, TypeVar
 
 from ..core.tensor import Tensor
 from ..errors import error
 from .module import Module, indented
-from .parameter import Parameter
 
 T = TypeVar("T")
 
 
-class Numbered(Module):
-    """Sub-modules under the names "0", "1", ..., like a list."""
+class Positions:
+    """The names "0", "1", ... of modules or parameters in a list."""
+
+    __len__: Any
+
+    def _get_abs_string_index(self, idx: int) -> str:
+        """Return the name of number idx."""
+        if not -len(self) <= idx < len(self):
+            raise error(
+                IndexError,
+                type(self).__name__,
+                f"index {idx} is out of range for {len(self)} {self._held}",
+                f"use an index from {-len(self)} to {len(self) - 1}" if len(self) else "append first",
+            )
+        return str(range(len(self))[idx])
+
+    _held = "modules"
+
+    def _iterable(self, values: Any) -> Iterable:
+        """Return the argument of extend.  Raises TypeError unless it is an iterable."""
+        if not isinstance(values, Iterable) or isinstance(values, Tensor):
+            what = f"extend needs an iterable of {self._held}, but got {type(values).__name__}"
+            raise error(TypeError, type(self).__name__, what, f"write extend([{self._held[:-1]}, ...])")
+        return list(values)
+
+
+class Numbered(Positions, Module):
+    """Base class of Sequential and ModuleList: sub-modules, read and changed like a list's items."""
 
     def __len__(self) -> int:
         return len(self._modules)
@@ -25,55 +54,39 @@ class Numbered(Module):
 
     def __getitem__(self, i: int | slice) -> Any:
         if isinstance(i, slice):
-            picked = type(self).__new__(type(self))
-            Module.__init__(picked)
-            return picked.extend(list(self)[i])
+            return self._picked(list(self._modules.items())[i])
         return self._modules[self._key(i)]
+
+    def _picked(self, items: list[tuple[str, Module]]) -> Any:
+        """Return a list of the class with some of the modules."""
+        raise NotImplementedError
 
     def __setitem__(self, i: int, module: Module) -> None:
         setattr(self, self._key(i), module)
 
     def __delitem__(self, i: int | slice) -> None:
-        rest = list(self)
-        del rest[i]
-        self._modules.clear()
-        self.extend(rest)
+        for key in list(self._modules)[i] if isinstance(i, slice) else [self._key(i)]:
+            delattr(self, key)
+        self._renumber(self._modules.values())
 
     def _key(self, i: int) -> str:
-        """Return the name of module number i."""
-        if not -len(self) <= i < len(self):
-            raise error(
-                IndexError,
-                type(self).__name__,
-                f"index {i} is out of range for {len(self)} modules",
-                f"use an index from {-len(self)} to {len(self) - 1}" if len(self) else "append(module) first",
-            )
-        return list(self._modules)[i]
+        """Return the name of module number i: a Sequential may have others than "0", "1", ..."""
+        return list(self._modules)[int(self._get_abs_string_index(i))]
+
+    def _renumber(self, modules: Iterable[Module]) -> None:
+        self._modules = {str(i): m for i, m in enumerate(modules)}
 
     def append(self, module: Module) -> Any:
         """Add a module at the end."""
-        self.register_module(str(len(self)), module)
-        return self
-
-    def extend(self, modules: Iterable[Module]) -> Any:
-        """Add several modules at the end."""
-        if not isinstance(modules, Iterable):
-            raise error(
-                TypeError,
-                type(self).__name__,
-                f"extend needs an iterable of modules, but got {type(modules).__name__}",
-                "write extend([module, ...])",
-            )
-        for m in list(modules):
-            self.append(m)
+        self.add_module(str(len(self)), module)
         return self
 
     def insert(self, index: int, module: Module) -> Any:
         """Insert a module before number `index`."""
-        items = list(self)
+        items = list(self._modules.values())
         items.insert(index, module)
-        self._modules.clear()
-        return self.extend(items)
+        self._renumber(items)
+        return self
 
     def pop(self, index: int) -> Module:
         """Remove a module and return it."""
@@ -81,15 +94,17 @@ class Numbered(Module):
         del self[index]
         return module
 
-    def __add__(self, other: Iterable[Module]) -> Any:
-        return self[:].extend(other)
-
-    def __iadd__(self, other: Iterable[Module]) -> Any:
-        return self.extend(other)
+    def _added(self, modules: Iterable[Module]) -> Any:
+        """Add modules under the next numbers."""
+        for number, module in enumerate(self._iterable(modules), len(self)):
+            self.add_module(str(number), module)
+        return self
 
 
 class Sequential(Numbered):
     """Modules in a chain: each receives the output of the one before.
+
+    A slice keeps the names of its modules: `net[1:]` has the parameter "1.weight".
 
     >>> from minigrad import nn
     >>> nn.Sequential(nn.Linear(2, 3), nn.ReLU())
@@ -107,7 +122,10 @@ class Sequential(Numbered):
             else ((str(i), m) for i, m in enumerate(modules))
         )
         for name, module in given:
-            self.register_module(name, module)
+            self.add_module(name, module)
+
+    def _picked(self, items: list[tuple[str, Module]]) -> Any:
+        return type(self)(OrderedDict(items))
 
     def forward(self, input: Any) -> Any:
         """Pass the input through all modules in order."""
@@ -115,7 +133,29 @@ class Sequential(Numbered):
             input = module(input)
         return input
 
+    def extend(self, modules: Iterable[Module]) -> Any:
+        """Add several modules at the end."""
+        for module in self._iterable(modules):
+            self.append(module)
+        return self
+
+    def __add__(self, other: Iterable[Module]) -> Sequential:
+        return Sequential(*chain(self, other))
+
+    def __iadd__(self, other: Iterable[Module]) -> Any:
+        return self._added(other)
+
     def __mul__(self, times: int) -> Sequential:
+        return Sequential(*[module for _ in range(self._times(times)) for module in self])
+
+    def __rmul__(self, times: int) -> Sequential:
+        return self.__mul__(times)
+
+    def __imul__(self, times: int) -> Sequential:
+        return self._added(list(self._modules.values()) * (self._times(times) - 1))
+
+    @staticmethod
+    def _times(times: Any) -> int:
         if not isinstance(times, int) or times <= 0:
             raise error(
                 ValueError if isinstance(times, int) else TypeError,
@@ -123,12 +163,7 @@ class Sequential(Numbered):
                 f"can only be repeated a positive whole number of times, got {times!r}",
                 "multiply by an int of at least 1",
             )
-        return self[:].extend(list(self) * (times - 1))
-
-    __rmul__ = __mul__
-
-    def __imul__(self, times: int) -> Sequential:
-        return self.extend(list(self * times)[len(self) :])
+        return times
 
 
 class ModuleList(Numbered):
@@ -142,7 +177,21 @@ class ModuleList(Numbered):
 
     def __init__(self, modules: Iterable[Module] | None = None):
         super().__init__()
-        self.extend(() if modules is None else modules)
+        if modules is not None:
+            self += modules
+
+    def _picked(self, items: list[tuple[str, Module]]) -> Any:
+        return type(self)([m for _, m in items])
+
+    def extend(self, modules: Iterable[Module]) -> Any:
+        """Add several modules at the end."""
+        return self._added(modules)
+
+    def __add__(self, other: Iterable[Module]) -> ModuleList:
+        return ModuleList(chain(self, other))
+
+    def __iadd__(self, other: Iterable[Module]) -> Any:
+        return self.extend(other)
 
     def __repr__(self) -> str:
         """Return the repr of a module, with equal neighbours folded into one line and counted."""
@@ -155,30 +204,33 @@ class ModuleList(Numbered):
 
 
 class Dictionary(Module, Generic[T]):
-    """Base class of ModuleDict and ParameterDict: the methods of a dictionary on one of the module's stores."""
+    """Base class of ModuleDict and ParameterDict: the methods of a dictionary."""
 
-    _store = ""  # the attribute that holds the entries
-
-    def _entries(self) -> dict[str, T]:
-        return getattr(self, self._store)
+    def _names(self) -> dict[str, Any]:
+        """Return a dictionary that has the names, in order."""
+        raise NotImplementedError
 
     def __getitem__(self, key: str) -> T:
-        return self._entries()[key]
+        raise NotImplementedError
 
     def __setitem__(self, key: str, value: Any) -> None:
         raise NotImplementedError
 
     def __delitem__(self, key: str) -> None:
-        del self._entries()[key]
+        raise NotImplementedError
 
     def __len__(self) -> int:
-        return len(self._entries())
+        return len(self._names())
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._entries())
+        return iter(self._names())
 
     def __contains__(self, key: str) -> bool:
-        return key in self._entries()
+        return key in self._names()
+
+    def keys(self) -> Iterable[str]:
+        """Return the names."""
+        return self._names().keys()
 
     def update(self, given: Any) -> None:
         """Add the entries of a dictionary, or of an iterable of pairs."""
@@ -187,23 +239,9 @@ class Dictionary(Module, Generic[T]):
 
     def pop(self, key: str) -> T:
         """Remove an entry and return it."""
-        return self._entries().pop(key)
-
-    def clear(self) -> None:
-        """Remove all entries."""
-        self._entries().clear()
-
-    def keys(self) -> Iterable[str]:
-        """Return the names."""
-        return self._entries().keys()
-
-    def values(self) -> Iterable[T]:
-        """Return the modules or parameters."""
-        return self._entries().values()
-
-    def items(self) -> Iterable[tuple[str, T]]:
-        """Return pairs of a name and its module or parameter."""
-        return self._entries().items()
+        value = self[key]
+        del self[key]
+        return value
 
 
 class ModuleDict(Dictionary[Module]):
@@ -215,91 +253,31 @@ class ModuleDict(Dictionary[Module]):
     (['first', 'last'], 4)
     """
 
-    _store = "_modules"
-
     def __init__(self, modules: Any = None):
         super().__init__()
-        self.update({} if modules is None else modules)
+        if modules is not None:
+            self.update(modules)
+
+    def _names(self) -> dict[str, Any]:
+        return self._modules
+
+    def __getitem__(self, key: str) -> Module:
+        return self._modules[key]
 
     def __setitem__(self, key: str, module: Module) -> None:
-        self._modules.pop(key, None)
-        self.register_module(key, module)
+        self.add_module(key, module)
 
+    def __delitem__(self, key: str) -> None:
+        del self._modules[key]
 
-class Keyed(Module):
-    """Base class of ParameterList and ParameterDict: their length and repr."""
+    def clear(self) -> None:
+        """Remove all entries."""
+        self._modules.clear()
 
-    def __len__(self) -> int:
-        return len(self._parameters)
+    def values(self) -> Iterable[Module]:
+        """Return the modules."""
+        return self._modules.values()
 
-    def __repr__(self) -> str:
-        lines = [
-            f"({name}): Parameter containing: [{p.dtype} of size {'x'.join(map(str, p.shape))}]"
-            for name, p in self._parameters.items()
-        ]
-        return f"{self._get_name()}(" + "".join(f"\n    {line}" for line in lines) + ("\n)" if lines else ")")
-
-
-class ParameterList(Keyed):
-    """A list of parameters; plain tensors become parameters.
-
-    >>> import minigrad
-    >>> weights = minigrad.nn.ParameterList([minigrad.ones(2), minigrad.ones(3)])
-    >>> weights[1].shape, weights[1].requires_grad
-    (minigrad.Size([3]), True)
-    """
-
-    def __init__(self, values: Iterable[Tensor] | None = None):
-        super().__init__()
-        self.extend(() if values is None else values)
-
-    def __iter__(self) -> Iterator[Parameter]:
-        return iter(self._parameters.values())
-
-    def __getitem__(self, i: int | slice) -> Any:
-        found = list(self)[i]
-        return ParameterList(found) if isinstance(i, slice) else found
-
-    def __setitem__(self, i: int, value: Tensor) -> None:
-        self._parameters[str(range(len(self))[i])] = as_parameter(value)
-
-    def append(self, value: Tensor) -> ParameterList:
-        """Add a parameter at the end."""
-        self.register_parameter(str(len(self)), as_parameter(value))
-        return self
-
-    def extend(self, values: Iterable[Tensor]) -> ParameterList:
-        """Add several parameters at the end."""
-        for v in list(values):
-            self.append(v)
-        return self
-
-    __iadd__ = extend
-
-
-class ParameterDict(Keyed, Dictionary[Parameter]):
-    """A dictionary of parameters; plain tensors become parameters.
-
-    >>> import minigrad
-    >>> weights = minigrad.nn.ParameterDict({"a": minigrad.ones(2), "b": minigrad.ones(3)})
-    >>> [name for name, _ in weights.named_parameters()]
-    ['a', 'b']
-    """
-
-    _store = "_parameters"
-
-    def __init__(self, parameters: Any = None):
-        super().__init__()
-        self.update({} if parameters is None else parameters)
-
-    def __setitem__(self, key: str, value: Tensor) -> None:
-        self.register_parameter(key, as_parameter(value))
-
-    def get(self, key: str, default: Any = None) -> Any:
-        """Return the parameter, or `default` if the name is missing."""
-        return self._parameters.get(key, default)
-
-
-def as_parameter(value: Tensor) -> Parameter:
-    """Return the tensor itself if it is a parameter, else a parameter that shares its memory."""
-    return value if isinstance(value, Parameter) else Parameter(value)
+    def items(self) -> Iterable[tuple[str, Module]]:
+        """Return pairs of a name and its module."""
+        return self._modules.items()

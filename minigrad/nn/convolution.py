@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..core.tensor import Tensor
@@ -18,8 +19,8 @@ from .settings import as_ntuple, unusual
 class Convolution(Module):
     """Base class of the convolutions: settings, parameters and repr."""
 
-    ndim, transposed = 0, False
-    function: Any = None
+    _ndim, transposed = 0, False
+    _function: Any = None
 
     def __init__(
         self,
@@ -36,7 +37,7 @@ class Convolution(Module):
         dtype: Any = None,
     ):
         super().__init__()
-        who, n = type(self).__name__, self.ndim
+        who, n = type(self).__name__, self._ndim
         if groups < 1 or in_channels % groups or out_channels % groups:
             raise error(
                 ValueError,
@@ -88,13 +89,13 @@ class Convolution(Module):
             if padding == "same":
                 totals = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size)]
             else:
-                totals = [0] * self.ndim if padding == "valid" else [2 * p for p in padding]
+                totals = [0] * self._ndim if padding == "valid" else [2 * p for p in padding]
             sides = [n for t in reversed(totals) for n in (t // 2, t - t // 2)]
             input, padding = pad(input, sides, mode=self.padding_mode), 0
-        return type(self).function(input, weight, bias, self.stride, padding, self.dilation, self.groups)
+        return type(self)._function(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
     def extra_repr(self) -> str:
-        zeros, ones = as_ntuple(0, self.ndim), as_ntuple(1, self.ndim)
+        zeros, ones = as_ntuple(0, self._ndim), as_ntuple(1, self._ndim)
         usual = {"padding": zeros, "dilation": ones, "output_padding": zeros, "groups": 1}
         text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
         text += unusual(self, usual)
@@ -110,7 +111,7 @@ class Conv1d(Convolution):
     minigrad.Size([2, 5, 10])
     """
 
-    ndim, function = 1, staticmethod(conv.conv1d)
+    _ndim, _function = 1, staticmethod(conv.conv1d)
 
 
 class Conv2d(Convolution):
@@ -121,7 +122,7 @@ class Conv2d(Convolution):
     minigrad.Size([2, 5, 4, 4])
     """
 
-    ndim, function = 2, staticmethod(conv.conv2d)
+    _ndim, _function = 2, staticmethod(conv.conv2d)
 
 
 class Conv3d(Convolution):
@@ -132,7 +133,7 @@ class Conv3d(Convolution):
     minigrad.Size([2, 3, 3, 3])
     """
 
-    ndim, function = 3, staticmethod(conv.conv3d)
+    _ndim, _function = 3, staticmethod(conv.conv3d)
 
 
 class TransposedConvolution(Convolution):
@@ -158,28 +159,40 @@ class TransposedConvolution(Convolution):
         super().__init__(
             in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype
         )
-        self.output_padding = as_ntuple(output_padding, self.ndim)
+        self.output_padding = as_ntuple(output_padding, self._ndim)
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
         """Convolve the input.  `output_size`, the spatial sizes or a whole shape, chooses among those that stride allows."""
-        extra = self.output_padding if output_size is None else self._output_padding(input, output_size)
-        return type(self).function(
+        n, padding = self._ndim, as_ntuple(self.padding, self._ndim)
+        extra = self._output_padding(input, output_size, self.stride, padding, self.kernel_size, n, self.dilation)
+        return type(self)._function(
             input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
         )
 
-    def _output_padding(self, input: Tensor, output_size: Any) -> tuple:
+    def _output_padding(
+        self,
+        input: Tensor,
+        output_size: Any,
+        stride: Sequence[int],
+        padding: Sequence[int],
+        kernel_size: Sequence[int],
+        num_spatial_dims: int,
+        dilation: Sequence[int] | None = None,
+    ) -> Sequence[int]:
         """Return the padding that gives the output these sizes.  Raises ValueError for sizes that no padding gives."""
-        who, n, wanted = type(self).__name__, self.ndim, tuple(output_size)
+        if output_size is None:
+            return self.output_padding
+        who, n, wanted = type(self).__name__, num_spatial_dims, tuple(output_size)
         if len(wanted) not in (n, input.ndim):
             what = (
                 f"output_size has {len(wanted)} numbers, but the output has {n} spatial sizes and {input.ndim} in all"
             )
             raise error(ValueError, who, what, f"pass the last {n} sizes: output_size=x.shape[-{n}:]")
-        sizes = zip(input.shape[-n:], self.stride, self.padding, self.kernel_size, self.dilation)
+        sizes = zip(input.shape[-n:], stride, padding, kernel_size, dilation or (1,) * n)
         least = [(size - 1) * s - 2 * p + d * (k - 1) + 1 for size, s, p, k, d in sizes]
         extra = tuple(size - low for size, low in zip(wanted[-n:], least))
-        if any(not 0 <= e < s for e, s in zip(extra, self.stride)):
-            most = [low + s - 1 for low, s in zip(least, self.stride)]
+        if any(not 0 <= e < s for e, s in zip(extra, stride)):
+            most = [low + s - 1 for low, s in zip(least, stride)]
             what = f"an input of shape {tuple(input.shape)} gives sizes from {least} to {most}, not {list(wanted[-n:])}"
             raise error(ValueError, who, what, "pass an output_size in this range: often the shape before the pooling")
         return extra
@@ -193,7 +206,7 @@ class ConvTranspose1d(TransposedConvolution):
     minigrad.Size([2, 5, 20])
     """
 
-    ndim, function = 1, staticmethod(conv_transpose.conv_transpose1d)
+    _ndim, _function = 1, staticmethod(conv_transpose.conv_transpose1d)
 
 
 class ConvTranspose2d(TransposedConvolution):
@@ -204,7 +217,7 @@ class ConvTranspose2d(TransposedConvolution):
     minigrad.Size([2, 5, 8, 8])
     """
 
-    ndim, function = 2, staticmethod(conv_transpose.conv_transpose2d)
+    _ndim, _function = 2, staticmethod(conv_transpose.conv_transpose2d)
 
 
 class ConvTranspose3d(TransposedConvolution):
@@ -215,4 +228,4 @@ class ConvTranspose3d(TransposedConvolution):
     minigrad.Size([2, 5, 8, 8, 8])
     """
 
-    ndim, function = 3, staticmethod(conv_transpose.conv_transpose3d)
+    _ndim, _function = 3, staticmethod(conv_transpose.conv_transpose3d)

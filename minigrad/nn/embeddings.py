@@ -49,6 +49,9 @@ class Table(Module):
     def reset_parameters(self) -> None:
         """Draw normal rows; set the padding row to zeros."""
         init.normal_(self.weight)
+        self._fill_padding_idx_with_zero()
+
+    def _fill_padding_idx_with_zero(self) -> None:
         if self.padding_idx is not None:
             init.zeros_(self.weight.data[self.padding_idx])
 
@@ -74,7 +77,7 @@ class Embedding(Table):
     minigrad.Size([1, 3, 4])
     """
 
-    usual = {"padding_idx": None, "max_norm": None, "norm_type": 2.0, "scale_grad_by_freq": False, "sparse": False}
+    _usual = {"padding_idx": None, "max_norm": None, "norm_type": 2.0, "scale_grad_by_freq": False, "sparse": False}
 
     def __init__(
         self,
@@ -104,10 +107,10 @@ class Embedding(Table):
         return cls(rows, columns, padding_idx, *args, **kwargs, _weight=embeddings, _freeze=freeze)
 
     def forward(self, input: Tensor) -> Tensor:
-        return embedding.embedding(input, self.weight, **{n: getattr(self, n) for n in self.usual})
+        return embedding.embedding(input, self.weight, **{n: getattr(self, n) for n in self._usual})
 
     def extra_repr(self) -> str:
-        return f"{self.num_embeddings}, {self.embedding_dim}" + unusual(self, self.usual)
+        return f"{self.num_embeddings}, {self.embedding_dim}" + unusual(self, self._usual)
 
 
 class EmbeddingBag(Table):
@@ -119,7 +122,7 @@ class EmbeddingBag(Table):
     minigrad.Size([2, 4])
     """
 
-    usual = {"max_norm": None, "norm_type": 2.0, "scale_grad_by_freq": False}
+    _usual = {"max_norm": None, "norm_type": 2.0, "scale_grad_by_freq": False}
 
     def __init__(
         self,
@@ -179,4 +182,4 @@ class EmbeddingBag(Table):
 
     def extra_repr(self) -> str:
         padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
-        return f"{self.num_embeddings}, {self.embedding_dim}{unusual(self, self.usual)}, mode={self.mode!r}{padding}"
+        return f"{self.num_embeddings}, {self.embedding_dim}{unusual(self, self._usual)}, mode={self.mode!r}{padding}"

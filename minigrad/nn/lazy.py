@@ -1,8 +1,8 @@
 """Lazy modules: layers that read the number of their inputs from the first call, and are plain layers afterwards.
 
 Until then, parameters and buffers are uninitialized: they have a dtype and a device, but no shape.  The first call makes a
-plain layer that fits the input, copies its numbers into the existing parameters (an optimizer may hold them already), and
-gives the module the plain layer's class.
+plain layer that fits the input but has no numbers, gives the existing parameters its shapes (an optimizer may hold them
+already) and draws their numbers, and gives the module the plain layer's class.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class LazyModuleMixin(Module):
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
-        self._load_hook = self.register_load_state_dict_pre_hook(LazyModuleMixin._lazy_load_hook)
-        self._initialize_hook = self.register_forward_pre_hook(LazyModuleMixin._infer_parameters, with_kwargs=True)
+        self._load_hook = self._register_load_state_dict_pre_hook(self._lazy_load_hook)
+        self._initialize_hook = self.register_forward_pre_hook(self._infer_parameters, with_kwargs=True)
 
     def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
         """Give each uninitialized parameter its shape and its numbers, from the arguments of the first call."""
@@ -44,7 +44,7 @@ class LazyModuleMixin(Module):
         """Return True if a parameter or a buffer has no shape yet."""
         return any(map(is_lazy, [*self._parameters.values(), *self._buffers.values()]))
 
-    def _infer_parameters(self, args: tuple, kwargs: dict | None = None) -> None:
+    def _infer_parameters(self, module: Module, args: tuple, kwargs: dict | None = None) -> None:
         self.initialize_parameters(*args, **kwargs or {})
         if self.has_uninitialized_params():
             what = f"module {type(self).__name__} has not been fully initialized"
@@ -52,8 +52,8 @@ class LazyModuleMixin(Module):
         self._initialize_hook.remove()
         self._load_hook.remove()
         del self._initialize_hook, self._load_hook
-        for kind in [kind for kind, hooks in self._hooks.items() if not hooks]:
-            del self._hooks[kind]  # calls without hooks are faster
+        for kind in [kind for kind, hooks in self._hooks_by_kind.items() if not hooks]:
+            del self._hooks_by_kind[kind]  # calls without hooks are faster
         if self.cls_to_become is not None:
             self.__class__ = self.cls_to_become  # type: ignore[assignment]
 
@@ -64,23 +64,26 @@ class LazyModuleMixin(Module):
 
 
 class Lazy(LazyModuleMixin):
-    """A layer without its first argument: the number of inputs is the size of the input's dimension `dim`."""
+    """A layer without its first argument: the number of inputs is the size of the input's dimension `_dim`."""
 
-    dim, counts = 1, ""  # `counts` is the attribute that stores the number
+    _dim, _counts = 1, ""  # `_counts` is the attribute that stores the number
+    _plain: type[Module]
     _given: dict  # the arguments, until the first call
 
     def __init_subclass__(cls, plain: Any = None, **kwargs: Any):
         """Note the plain class: the next base, or `plain` for norms, which as in PyTorch derive from a shared base."""
         super().__init_subclass__(**kwargs)
-        cls.cls_to_become = plain = plain or cls.cls_to_become or cls.__mro__[cls.__mro__.index(LazyModuleMixin) + 1]
+        if Lazy not in cls.__bases__:  # a class of users, which may have other arguments and become another class
+            return
+        cls._plain = cls.cls_to_become = plain = plain or cls.__mro__[cls.__mro__.index(LazyModuleMixin) + 1]
         if issubclass(cls, ChannelNorm):
-            cls.ranks = plain.ranks
+            cls._ranks = plain._ranks
         given = inspect.signature(plain)
-        cls.counts, *others = given.parameters
+        cls._counts, *others = given.parameters
         cls.__signature__ = given.replace(parameters=[given.parameters[name] for name in others])  # type: ignore[attr-defined]
 
     def __init__(self, *args: Any, **kwargs: Any):
-        given = inspect.signature(self.cls_to_become).bind(0, *args, **kwargs).arguments  # type: ignore[arg-type]
+        given = inspect.signature(self._plain).bind(0, *args, **kwargs).arguments
         super().__init__(**given | {"device": "meta"})  # draws no numbers: a seed gives the same as in PyTorch
         object.__setattr__(self, "_given", given)
         for store, kind in ((self._parameters, UninitializedParameter), (self._buffers, UninitializedBuffer)):
@@ -91,22 +94,22 @@ class Lazy(LazyModuleMixin):
                     store[name] = zeros(t.shape, dtype=t.dtype, device=given.get("device"))
 
     def initialize_parameters(self, input: Tensor, *_: Any, **__: Any) -> None:
-        """Take the parameters of a plain layer made for the input."""
+        """Give the parameters the shapes of a plain layer made for the input, and draw their numbers."""
         if isinstance(self, Convolution):
-            check_rank(type(self).__name__, self.ndim, input)
+            check_rank(type(self).__name__, self._ndim, input)
         elif isinstance(self, ChannelNorm):
             self._check_input_dim(input)
-        n = input.shape[self.dim]
+        n, drawn = input.shape[self._dim], self.has_uninitialized_params()  # a loaded state has given them shapes
         with use(OFF):  # parameters do not belong to a transform that happens to run
-            made = self.cls_to_become(**self._given | {self.counts: n})  # type: ignore[misc]
+            made = self._plain(**self._given | {self._counts: n, "device": "meta"})
             for mine, theirs in ((self._parameters, made._parameters), (self._buffers, made._buffers)):
                 for name, t in mine.items():
                     if is_lazy(t):
-                        device, dtype = t.device, t.dtype
                         t.materialize(theirs[name].shape)
-                        t.data = theirs[name].data.to(device, dtype)
-        setattr(self, self.counts, n)
-        del self._given
+            setattr(self, self._counts, n)
+            del self._given
+            if drawn:
+                self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draw new initial values, once the parameters have a shape."""
@@ -127,7 +130,7 @@ class LazyLinear(Lazy, Linear):
     Linear(in_features=3, out_features=2, bias=True)
     """
 
-    dim = -1
+    _dim = -1
 
 
 class LazyConv1d(Lazy, Conv1d):
@@ -138,7 +141,7 @@ class LazyConv1d(Lazy, Conv1d):
     minigrad.Size([1, 2, 3])
     """
 
-    dim = -2
+    _dim = -2
 
 
 class LazyConv2d(Lazy, Conv2d):
@@ -149,7 +152,7 @@ class LazyConv2d(Lazy, Conv2d):
     minigrad.Size([1, 2, 3, 3])
     """
 
-    dim = -3
+    _dim = -3
 
 
 class LazyBatchNorm1d(Lazy, BatchNorm, plain=BatchNorm1d):

@@ -10,7 +10,7 @@ from .settings import Functional
 class Loss(Functional):
     """Base class of losses: a function of input and target, and its settings."""
 
-    no_tensor, shown = ("(input, target)", RuntimeError), ()
+    _no_tensor, _shown = ("(input, target)", RuntimeError), ()
 
     def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"):
         """Initialize a subclass that has its own forward; the losses below get theirs from their settings."""
@@ -19,7 +19,7 @@ class Loss(Functional):
         self.reduction = loss.chosen(type(self).__name__, reduction, size_average, reduce) if older else reduction
 
     def forward(self, *inputs: Tensor) -> Tensor:  # type: ignore[override]
-        return type(self).function(*inputs, **{n: getattr(self, n) for n in self.settings})
+        return type(self)._function(*inputs, **{n: getattr(self, n) for n in self._settings})
 
 
 class Elementwise(Loss):

@@ -6,14 +6,13 @@ else in this file walks those dictionaries.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ..arrays import dtypes
-from ..arrays.devices import device
 from ..compile.api import compile
 from ..core.tensor import Tensor
 from ..diagnose import optimizers
+from ..diagnose.boundary import refuse_call
 from ..diagnose.missing_names import similar
 from ..diagnose.modules import (
     check_call,
@@ -26,8 +25,8 @@ from ..diagnose.modules import (
 )
 from ..errors import Unread, error
 from ..events import events, unheard
-from ..ops.create import empty_like
 from ..signatures import CallsForward, P, R_co
+from .module_conversion import Converted
 from .module_hooks import EVERY
 from .parameter import Parameter
 from .state import Stateful
@@ -38,10 +37,10 @@ HELD = (
     ("_modules", "child module", (), "assign a Module or None"),
     ("_buffers", "buffer", Tensor, "assign a tensor or None"),
 )
-STATE = ("_parameters", "_buffers", "_modules", "_hooks", "_options")  # the dictionaries of every module
+STATE = ("_parameters", "_buffers", "_modules", "_hooks_by_kind", "_hook_options")  # the dictionaries of every module
 
 
-class Module(Stateful):
+class Module(Stateful, Converted):
     """Base class of models and their parts.  Call `super().__init__()`, assign parts to attributes, and define forward.
 
     >>> import minigrad
@@ -64,7 +63,7 @@ class Module(Stateful):
     def __init__(self):
         for name in STATE:
             object.__setattr__(self, name, {})
-        object.__setattr__(self, "_transient", set())  # buffers that are not part of the state_dict
+        object.__setattr__(self, "_non_persistent_buffers_set", set())  # buffers that are not part of the state_dict
         object.__setattr__(self, "training", True)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -76,13 +75,24 @@ class Module(Stateful):
         if events.module_begins is not unheard:
             events.module_begins(module)
         try:
-            return module._run(args, kwargs) if module._hooks or EVERY._hooks else module.forward(*args, **kwargs)
-        except TypeError as e:
+            if module._hooks_by_kind or EVERY._hooks_by_kind:
+                return module._run_hooked(args, kwargs)
+            return module.forward(*args, **kwargs)
+        except Exception as e:
             check_call(module, args, kwargs, e)
+            refuse_call(module, args, kwargs, e)
             raise
         finally:
             if events.module_ends is not unheard:
                 events.module_ends(module)
+
+    _call_impl = __call__
+
+    def __init_subclass__(cls, **options: Any):
+        """Let calls run `_call_impl` in a class that overrides it, as PyTorch's do; calls of other classes are direct."""
+        super().__init_subclass__(**options)
+        if "_call_impl" in vars(cls) and cls.__call__ is Module.__call__:
+            cls.__call__ = lambda self, *args, **kwargs: self._call_impl(*args, **kwargs)  # type: ignore[attr-defined]
 
     # ------------------------------------------------------------------ attributes
     def __setattr__(self, name: str, value: Any) -> None:
@@ -97,18 +107,30 @@ class Module(Stateful):
             for other in (stores, self._parameters, self._buffers, self._modules):
                 if other is not store:  # within one store the new value keeps the old one's position
                     other.pop(name, None)
-            store[name] = value
+            if isinstance(value, Parameter):
+                self.register_parameter(name, value)
+            else:
+                store[name] = value
             return
         for store, what, kinds, fix in HELD:
             if name in stores.get(store, ()):
                 if value is not None and not isinstance(value, kinds):
                     given = type(value).__name__
                     raise error(TypeError, type(self).__name__, f"cannot assign '{given}' as {what} '{name}'", fix)
-                stores[store][name] = value
+                self._reassign_member(what, name, value)
                 return
         if name == "requires_grad" and not inside(self):
             warn_requires_grad(self, value)
         object.__setattr__(self, name, value)
+
+    def _reassign_member(self, what: str, name: str, value: Any) -> None:
+        """Give a registered name another value, through the method that a subclass may override."""
+        if what == "parameter":
+            self.register_parameter(name, value)
+        elif what == "buffer":  # the override of a user may not take `persistent`
+            self.register_buffer(name, value, *[False] * (name in self._non_persistent_buffers_set))
+        else:
+            self._modules[name] = value
 
     def __getattr__(self, name: str) -> Any:
         for store in ("_parameters", "_buffers", "_modules"):
@@ -127,7 +149,7 @@ class Module(Stateful):
         for store in (self._parameters, self._buffers, self._modules):
             if name in store:
                 del store[name]
-                self._transient.discard(name)
+                self._non_persistent_buffers_set.discard(name)
                 return
         object.__delattr__(self, name)
 
@@ -136,7 +158,7 @@ class Module(Stateful):
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Add a parameter under a name; None reserves the name."""
-        self._check_name(name, "parameter")
+        self._check_member_name(name, "parameter")
         if param is not None and not isinstance(param, Parameter):
             raise error(
                 TypeError,
@@ -148,7 +170,7 @@ class Module(Stateful):
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Add a tensor that belongs to the state but is not a parameter; the state_dict includes it if `persistent`."""
-        self._check_name(name, "buffer")
+        self._check_member_name(name, "buffer")
         if tensor is not None and not isinstance(tensor, Tensor):
             raise error(
                 TypeError,
@@ -157,12 +179,11 @@ class Module(Stateful):
                 "pass a tensor or None",
             )
         self._buffers[name] = tensor
-        if not persistent:
-            self._transient.add(name)
+        (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
-    def register_module(self, name: str, module: Module | None) -> None:
+    def add_module(self, name: str, module: Module | None) -> None:
         """Add a sub-module under a name."""
-        self._check_name(name, "module")
+        self._check_member_name(name, "module")
         if module is not None and not isinstance(module, Module):
             name = type(self).__name__
             fix = "pass an instance of a class that derives from nn.Module, such as nn.ReLU()"
@@ -170,9 +191,11 @@ class Module(Stateful):
             raise error(TypeError, name, f"{type(module).__name__} is not a Module subclass", fix)
         self._modules[name] = module
 
-    add_module = register_module
+    def register_module(self, name: str, module: Module | None) -> None:
+        """Do the same as add_module."""
+        self.add_module(name, module)
 
-    def _check_name(self, name: str, kind: str) -> None:
+    def _check_member_name(self, name: str, kind: str) -> None:
         store = self.__dict__.get({"parameter": "_parameters", "buffer": "_buffers", "module": "_modules"}[kind])
         if store is None:
             raise not_initialised(self, f"cannot assign {kind} before Module.__init__() call: '{name}'")
@@ -208,9 +231,9 @@ class Module(Stateful):
             if child is not None:
                 yield from child.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
 
-    def modules(self) -> Iterator[Module]:
-        """Yield this module and all below it, each once."""
-        return (m for _, m in self.named_modules())
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
+        """Yield this module and all below it, each once, or with `remove_duplicate=False` at each of its places."""
+        return (m for _, m in self.named_modules(remove_duplicate=remove_duplicate))
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """Yield (name, module) for each direct sub-module, each once."""
@@ -224,13 +247,19 @@ class Module(Stateful):
         """Yield each direct sub-module once."""
         return (m for _, m in self.named_children())
 
-    def _named(self, store: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator[tuple[str, Any]]:
-        """Yield the members of one of the dictionaries, here and below."""
+    def _named_members(
+        self,
+        get_members_fn: Callable[[Module], Iterable[tuple[str, Any]]],
+        prefix: str = "",
+        recurse: bool = True,
+        remove_duplicate: bool = True,
+    ) -> Iterator[tuple[str, Any]]:
+        """Yield the members that a function finds in each module, here and below."""
         seen = set()
         for path, module in (
             self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
         ):
-            for name, t in getattr(module, store).items():
+            for name, t in get_members_fn(module):
                 if t is not None and not (remove_duplicate and id(t) in seen):
                     seen.add(id(t))
                     yield f"{path}.{name}" if path else name, t
@@ -239,7 +268,7 @@ class Module(Stateful):
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
         """Yield (dotted name, parameter) for all parameters, each once."""
-        return self._named("_parameters", prefix, recurse, remove_duplicate)
+        return self._named_members(lambda m: m._parameters.items(), prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """Yield all parameters, each once; pass them to an optimizer."""
@@ -257,7 +286,7 @@ class Module(Stateful):
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
         """Yield (dotted name, buffer) for all buffers, each once."""
-        return self._named("_buffers", prefix, recurse, remove_duplicate)
+        return self._named_members(lambda m: m._buffers.items(), prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """Yield all buffers, each once."""
@@ -279,13 +308,13 @@ class Module(Stateful):
 
     def get_parameter(self, target: str) -> Parameter:
         """Return the parameter with a dotted name.  Raises AttributeError if it does not exist."""
-        return self._get("_parameters", "an nn.Parameter", target)
+        return self._find_member("_parameters", "an nn.Parameter", target)
 
     def get_buffer(self, target: str) -> Tensor:
         """Return the buffer with a dotted name.  Raises AttributeError if it does not exist."""
-        return self._get("_buffers", "a buffer", target)
+        return self._find_member("_buffers", "a buffer", target)
 
-    def _get(self, store: str, what: str, target: str) -> Any:
+    def _find_member(self, store: str, what: str, target: str) -> Any:
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
         found = getattr(module, name)
@@ -320,8 +349,9 @@ class Module(Stateful):
                 f"training mode is expected to be boolean, got {mode!r}",
                 "write module.train() or module.eval()",
             )
-        for m in self.modules():
-            object.__setattr__(m, "training", mode)
+        self.training = mode
+        for child in self.children():
+            child.train(mode)
         return self
 
     def eval(self) -> Module:
@@ -344,91 +374,6 @@ class Module(Stateful):
             p.requires_grad_(requires_grad)
         return self
 
-    def share_memory(self) -> Module:
-        """Return the module itself: other processes receive copies of the parameters."""
-        return self
-
-    def to(
-        self,
-        *args: Any,
-        dtype: Any = None,
-        device: Any = None,
-        non_blocking: bool = False,
-        memory_format: Any = None,
-    ) -> Module:
-        """Convert floating-point parameters and buffers in place: to(dtype), to(device), to(device, dtype), to(like).
-
-        `memory_format` is accepted as in PyTorch and ignored: the layout of a result follows its inputs.
-        """
-        place = device
-        for a in args:
-            if isinstance(a, Tensor):
-                dtype, place = a.dtype, a.device
-            elif isinstance(a, bool):
-                non_blocking = a
-            elif isinstance(a, (str, int, type(DEVICE))):
-                place = a
-            elif a is not None:
-                dtype = a
-        if dtype is not None and dtypes.numpy_dtype(dtype) not in dtypes.FLOATS:
-            raise error(
-                TypeError,
-                "to",
-                f"Module.to only accepts floating point dtypes, but got desired dtype={dtype}",
-                "write module.to(minigrad.float64), or convert the inputs instead",
-            )
-        for _, p in self._named("_parameters", "", True, True):
-            p.data = converted(p.data, dtype, place, non_blocking)
-            if p._grad is not None:
-                p._grad = converted(p._grad, dtype, place, non_blocking)
-        for m in self.modules():
-            for name, b in m._buffers.items():
-                if b is not None:
-                    m._buffers[name] = converted(b, dtype, place, non_blocking)
-        return self
-
-    def type(self, dst_type: Any) -> Module:
-        """Convert to a dtype."""
-        return self.to(dst_type)
-
-    def half(self) -> Module:
-        """Convert to float16."""
-        return self.to(dtypes.float16)
-
-    def bfloat16(self) -> Module:
-        """Convert to bfloat16."""
-        return self.to(dtypes.bfloat16)
-
-    def float(self) -> Module:
-        """Convert to float32."""
-        return self.to(dtypes.float32)
-
-    def double(self) -> Module:
-        """Convert to float64."""
-        return self.to(dtypes.float64)
-
-    def cpu(self) -> Module:
-        """Move to the CPU's memory."""
-        return self.to("cpu")
-
-    def cuda(self, device: Any = None) -> Module:
-        """Move to a GPU's memory."""
-        return self.to("cuda" if device is None else device)
-
-    def to_empty(self, *, device: Any, recurse: bool = True) -> Module:
-        """Move to a device without copying: give all parameters and buffers fresh, uninitialized memory there.
-
-        This gives memory to a module made on the device `meta`; set its numbers afterwards.
-        """
-        for _, p in self._named("_parameters", "", recurse, True):
-            p.data = empty_like(p.data, device=device)
-            p.grad = None
-        for m in self.modules() if recurse else (self,):
-            for name, b in m._buffers.items():
-                if b is not None:
-                    m._buffers[name] = empty_like(b, device=device)
-        return self
-
     # ------------------------------------------------------------------ text
     def extra_repr(self) -> str:
         """Return the text between the parentheses of the repr."""
@@ -444,14 +389,6 @@ class Module(Stateful):
             return f"{self._get_name()}({extra})"
         head = extra.split("\n") if extra else []
         return f"{self._get_name()}(\n  " + "\n  ".join(head + lines) + "\n)"
-
-
-DEVICE = device("cpu")
-
-
-def converted(t: Tensor, dtype: Any, place: Any, non_blocking: bool) -> Tensor:
-    """Return a tensor moved to a device and, if it is floating-point, converted to a dtype."""
-    return t.to(device=place, dtype=dtype if t.is_floating_point() else None, non_blocking=non_blocking)
 
 
 def clear_grad(p: Tensor, set_to_none: bool) -> None:

@@ -66,16 +66,16 @@ class BackwardHookFunction(Function):
 def hooks_called(kind: str) -> property:
     """Return the dictionary of a module's hooks of one kind as an attribute: programs count, clear and replace them."""
     return property(
-        lambda module: module._hooks.setdefault(kind, OrderedDict()),
-        lambda module, hooks: module._hooks.update({kind: hooks}),
+        lambda module: module._hooks_by_kind.setdefault(kind, OrderedDict()),
+        lambda module, hooks: module._hooks_by_kind.update({kind: hooks}),
     )
 
 
 class Hooked:
     """The hooks of a Module: how they are registered and called.  The module defines `forward`."""
 
-    _hooks: dict[str, dict[int, Callable]]  # for each of KINDS, in calling order
-    _options: dict[int, set]  # id of a hook -> the options that were true at its registration
+    _hooks_by_kind: dict[str, dict[int, Callable]]  # for each of KINDS, in calling order
+    _hook_options: dict[int, set]  # id of a hook -> the options that were true at its registration
     forward: Callable
     _every: ClassVar[Hooked]  # holds the hooks that are called for all modules
 
@@ -84,7 +84,7 @@ class Hooked:
 
         `with_kwargs` calls hook(module, args, kwargs), which may return both; `prepend` calls it before the others.
         """
-        return self._register("forward_pre", hook, prepend, with_kwargs=with_kwargs)
+        return self._register_hook("forward_pre", hook, prepend, with_kwargs=with_kwargs)
 
     def register_forward_hook(
         self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
@@ -93,14 +93,14 @@ class Hooked:
 
         `with_kwargs` calls hook(module, args, kwargs, output); `always_call` calls it with None even if forward raises.
         """
-        return self._register("forward", hook, prepend, with_kwargs=with_kwargs, always_call=always_call)
+        return self._register_hook("forward", hook, prepend, with_kwargs=with_kwargs, always_call=always_call)
 
     def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> Handle:
         """Call hook(module, grad_output) with the gradients of the outputs; a returned tuple replaces them.
 
         The tuple has one entry per output, None for one without a gradient.
         """
-        return self._register("backward_pre", hook, prepend)
+        return self._register_hook("backward_pre", hook, prepend)
 
     def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> Handle:
         """Call hook(module, grad_input, grad_output) once the gradients of the inputs are known.
@@ -108,7 +108,7 @@ class Hooked:
         Both are tuples, with None for arguments and outputs without a gradient.  A returned tuple replaces grad_input.  A
         backward that does not compute gradients of the outputs, such as a second one through grad_input, calls no hook.
         """
-        return self._register("backward", hook, prepend)
+        return self._register_hook("backward", hook, prepend)
 
     def register_backward_hook(self, hook: Callable) -> Handle:
         """Call hook(module, grad_input, grad_output) after the backward of the output's node.  Deprecated in PyTorch.
@@ -116,69 +116,78 @@ class Hooked:
         The gradients are those of the last operation in forward, as in `out.grad_fn.register_hook`: a hook of a Linear gets
         the gradients of input, weight and bias.  Use register_full_backward_hook for the gradients of the module.
         """
-        return self._register("last_node", hook)
+        return self._register_hook("last_node", hook)
 
     def register_state_dict_pre_hook(self, hook: Callable) -> Handle:
         """Call hook(module, prefix, keep_vars) before state_dict() collects the tensors."""
-        return self._register("state_pre", hook)
+        return self._register_hook("state_pre", hook)
 
     def register_state_dict_post_hook(self, hook: Callable) -> Handle:
         """Call hook(module, state_dict, prefix, metadata) after state_dict() has collected; it may edit state_dict in place."""
-        return self._register("state", hook)
+        return self._register_hook("state", hook)
+
+    def _register_state_dict_hook(self, hook: Callable) -> Handle:
+        """Do the same, except that state_dict() returns the hook's result unless that is None."""
+        return self._register_hook("state", hook, returns=True)
 
     def register_load_state_dict_pre_hook(self, hook: Callable) -> Handle:
         """Call hook(module, state_dict, prefix, metadata, strict, missing, unexpected, errors) before loading.
 
         It may edit its copy of the state_dict in place.
         """
-        return self._register("load_pre", hook)
+        return self._register_load_state_dict_pre_hook(hook, with_module=True)
+
+    def _register_load_state_dict_pre_hook(self, hook: Callable, with_module: bool = False) -> Handle:
+        """Do the same, for a hook without the argument `module` unless `with_module`."""
+        return self._register_hook("load_pre", hook, with_module=with_module)
 
     def register_load_state_dict_post_hook(self, hook: Callable) -> Handle:
         """Call hook(module, incompatible_keys) after loading; it may edit the two lists in place."""
-        return self._register("load", hook)
+        return self._register_hook("load", hook)
 
     _forward_pre_hooks, _forward_hooks = hooks_called("forward_pre"), hooks_called("forward")
     _backward_pre_hooks, _backward_hooks = hooks_called("backward_pre"), hooks_called("backward")
 
-    def _register(self, kind: str, hook: Callable, prepend: bool = False, **options: bool) -> Handle:
+    def _register_hook(self, kind: str, hook: Callable, prepend: bool = False, **options: bool) -> Handle:
         takes = KINDS[kind] if not options.get("with_kwargs") else (*KINDS[kind][:2], "kwargs", *KINDS[kind][2:])
+        takes = takes if options.get("with_module", True) else takes[1:]
         check_arguments(hook, takes)
-        hooks = self._hooks.setdefault(kind, OrderedDict())
+        hooks = self._hooks_by_kind.setdefault(kind, OrderedDict())
         handle = Handle(hooks, hook)
         if prepend:
             hooks.move_to_end(handle.id, last=False)  # type: ignore[attr-defined]
-        self._options[handle.id] = {name for name, wanted in options.items() if wanted}
+        self._hook_options[handle.id] = {name for name, wanted in options.items() if wanted}
         return handle
 
-    def _of(self, kind: str) -> list:
+    def _hooks_of(self, kind: str) -> list:
         """Return the hooks of a kind, those of all modules first, each with its options."""
         return [
-            (hook, owner._options.get(key, ()))
+            (hook, owner._hook_options.get(key, ()))
             for owner in (EVERY, self)
-            for key, hook in list(owner._hooks.get(kind, {}).items())
+            for key, hook in list(owner._hooks_by_kind.get(kind, {}).items())
         ]
 
-    def _run(self, args: tuple, kwargs: dict) -> Any:
+    def _run_hooked(self, args: tuple, kwargs: dict) -> Any:
         """Run forward with its hooks."""
         called: set = set()
         try:
-            for hook, options in self._of("forward_pre"):
+            for hook, options in self._hooks_of("forward_pre"):
                 if "with_kwargs" in options:
-                    args, kwargs = self._both(hook(self, args, kwargs), args, kwargs)
+                    args, kwargs = self._args_and_kwargs(hook(self, args, kwargs), args, kwargs)
                 elif (given := hook(self, args)) is not None:
                     args = given if isinstance(given, tuple) else (given,)
-            gates = HookGates(self) if self._of("backward") or self._of("backward_pre") else None
+            gates = HookGates(self) if self._hooks_of("backward") or self._hooks_of("backward_pre") else None
             out = self.forward(*(args if gates is None else gates.entered(args)), **kwargs)
-            for hook, options in self._of("forward"):
+            for hook, options in self._hooks_of("forward"):
                 called.add(hook)
                 changed = hook(self, args, kwargs, out) if "with_kwargs" in options else hook(self, args, out)
                 out = out if changed is None else changed
             out = out if gates is None else gates.left(out)
-            for hook, _ in self._of("last_node"):
+            for hook, _ in self._hooks_of("last_node"):
                 self._hook_node(hook, out)
             return out
         except Exception:
-            for hook, options in self._of("forward"):
+            for hook, options in self._hooks_of("forward"):
                 if "always_call" in options and hook not in called:
                     hook(self, args, kwargs, None) if "with_kwargs" in options else hook(self, args, None)
             raise
@@ -191,7 +200,7 @@ class Hooked:
         if node is not None:
             node.register_hook(lambda grad_input, grad_output: hook(self, grad_input, grad_output))
 
-    def _both(self, given: Any, args: tuple, kwargs: dict) -> tuple:
+    def _args_and_kwargs(self, given: Any, args: tuple, kwargs: dict) -> tuple:
         """Return args and kwargs after a hook that may replace both."""
         if given is None:
             return args, kwargs
@@ -206,7 +215,7 @@ class Hooked:
 
 
 EVERY = Hooked._every = Hooked()
-EVERY._hooks, EVERY._options = {}, {}
+EVERY._hooks_by_kind, EVERY._hook_options = {}, {}
 
 
 class GateTensors:
@@ -263,7 +272,7 @@ class HookGates:
     def from_outputs(self, grads: tuple) -> tuple:
         """Call the pre-hooks; if no input requires grad, no later gate runs, so call the hooks too."""
         grad_output = self.outputs.all(grads)
-        for hook, _ in self.module._of("backward_pre"):
+        for hook, _ in self.module._hooks_of("backward_pre"):
             grad_output = self.checked(hook, hook(self.module, grad_output), grad_output)
         if not self.inputs.places:
             self.call(self.inputs.all(()), grad_output)
@@ -279,7 +288,7 @@ class HookGates:
         return self.inputs.tracked(self.call(self.inputs.all(grads), self.grad_outputs.pop(run)))
 
     def call(self, grad_input: tuple, grad_output: tuple) -> tuple:
-        for hook, _ in self.module._of("backward"):
+        for hook, _ in self.module._hooks_of("backward"):
             grad_input = self.checked(hook, hook(self.module, grad_input, grad_output), grad_input)
         return grad_input
 

@@ -109,7 +109,7 @@ class MultiheadAttention(Module):
             )
         single = query.ndim == 2
         apart = {id(t): t for t in (query, key, value)}  # a single tensor for self-attention
-        in_front = {i: t.unsqueeze(0) if single else self.turned(t) for i, t in apart.items()}
+        in_front = {i: t.unsqueeze(0) if single else self._turned(t) for i, t in apart.items()}
         inputs = [in_front[id(t)] for t in (query, key, value)]
         if self.in_proj_weight is not None and len(apart) == 1:
             q, k, v = linear(inputs[0], self.in_proj_weight, self.in_proj_bias).chunk(3, -1)
@@ -118,7 +118,7 @@ class MultiheadAttention(Module):
             weights = weights if self.in_proj_weight is None else self.in_proj_weight.chunk(3)
             biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
             q, k, v = (linear(t, w, b) for t, w, b in zip(inputs, weights, biases, strict=True))
-        k, v = self.longer(k, self.bias_k), self.longer(v, self.bias_v)
+        k, v = self._longer(k, self.bias_k), self._longer(v, self.bias_v)
         added = k.shape[1] - inputs[1].shape[1]  # positions outside the masks; all positions may attend to them
         attn_mask, key_padding_mask = (
             m if m is None or not added else pad(m, (0, added)) for m in (attn_mask, key_padding_mask)
@@ -135,13 +135,13 @@ class MultiheadAttention(Module):
         shown = (shares.mean(1) if average_attn_weights else shares) if need_weights else None
         if single:
             return out[0], None if shown is None else shown[0]
-        return self.turned(out), shown
+        return self._turned(out), shown
 
-    def turned(self, t: Tensor) -> Tensor:
+    def _turned(self, t: Tensor) -> Tensor:
         """Swap the batch and length dimensions, unless `batch_first`."""
         return t if self.batch_first else t.transpose(0, 1)
 
-    def longer(self, t: Tensor, bias: Tensor | None) -> Tensor:
+    def _longer(self, t: Tensor, bias: Tensor | None) -> Tensor:
         """Return keys or values with the learned position and the zero position appended, if requested."""
         if bias is not None:
             t = cat([t, bias.expand(t.shape[0], 1, t.shape[2])], 1)

@@ -25,7 +25,7 @@ SHAPES = {
 class Affine(Module):
     """Base class of the normalizations: a weight that begins with ones, and a bias that begins with zeros."""
 
-    def add_affine(self, shape: tuple, dtype: Any, device: Any, **wanted: bool) -> None:
+    def _add_affine(self, shape: tuple, dtype: Any, device: Any, **wanted: bool) -> None:
         """Register the parameters by name; those whose value is False are None."""
         for name, present in wanted.items():
             start = ones if name == "weight" else zeros
@@ -59,9 +59,10 @@ class LayerNorm(Affine):
         super().__init__()
         self.normalized_shape = as_ntuple(normalized_shape, 1)
         self.eps, self.elementwise_affine = eps, elementwise_affine
-        self.add_affine(
+        self._add_affine(
             self.normalized_shape, dtype, device, weight=elementwise_affine, bias=elementwise_affine and bias
         )
+        self.reset_parameters()
 
     def forward(self, input: Tensor) -> Tensor:
         return normalize.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
@@ -90,7 +91,8 @@ class RMSNorm(Affine):
         super().__init__()
         self.normalized_shape = as_ntuple(normalized_shape, 1)
         self.eps, self.elementwise_affine = eps, elementwise_affine
-        self.add_affine(self.normalized_shape, dtype, device, weight=elementwise_affine)
+        self._add_affine(self.normalized_shape, dtype, device, weight=elementwise_affine)
+        self.reset_parameters()
 
     def forward(self, input: Tensor) -> Tensor:
         return normalize.rms_norm(input, self.normalized_shape, self.weight, self.eps)
@@ -127,7 +129,8 @@ class GroupNorm(Affine):
                 "choose num_groups as a divisor of num_channels",
             )
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
-        self.add_affine((num_channels,), dtype, device, weight=affine, bias=affine and bias)
+        self._add_affine((num_channels,), dtype, device, weight=affine, bias=affine and bias)
+        self.reset_parameters()
 
     def forward(self, input: Tensor) -> Tensor:
         return normalize.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
@@ -140,7 +143,7 @@ class GroupNorm(Affine):
 class ChannelNorm(Affine):
     """Base class of the batch and instance norms: settings, parameters, running statistics."""
 
-    ranks: tuple = ()
+    _ranks: tuple = ()
 
     _version, _since = 2, {"num_batches_tracked": 2}
 
@@ -159,11 +162,12 @@ class ChannelNorm(Affine):
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
-        self.add_affine((num_features,), dtype, device, weight=affine, bias=affine and bias)
+        self._add_affine((num_features,), dtype, device, weight=affine, bias=affine and bias)
         for name, make in (("running_mean", zeros), ("running_var", ones)):
             start = make(num_features, dtype=dtype, device=device) if track_running_stats else None
             self.register_buffer(name, start)
         self.register_buffer("num_batches_tracked", tensor(0, device=device) if track_running_stats else None)
+        self.reset_parameters()
 
     def reset_running_stats(self) -> None:
         """Reset the running statistics, if the module has any: mean 0, variance 1, no batches."""
@@ -179,12 +183,12 @@ class ChannelNorm(Affine):
 
     def _check_input_dim(self, input: Tensor) -> None:
         """Raise ValueError unless the input has a supported number of dimensions."""
-        if input.ndim not in self.ranks:
+        if input.ndim not in self._ranks:
             raise error(
                 ValueError,
                 type(self).__name__,
-                f"expected {' or '.join(f'{r}D' for r in self.ranks)} input (got {input.ndim}D input)",
-                f"pass {' or '.join(SHAPES[r] for r in self.ranks)}: input.unsqueeze(0) adds a dimension in front",
+                f"expected {' or '.join(f'{r}D' for r in self._ranks)} input (got {input.ndim}D input)",
+                f"pass {' or '.join(SHAPES[r] for r in self._ranks)}: input.unsqueeze(0) adds a dimension in front",
             )
 
     def extra_repr(self) -> str:
@@ -197,7 +201,7 @@ class ChannelNorm(Affine):
 class BatchNorm(ChannelNorm):
     """Mean 0 and variance 1 per channel over the batch; evaluation uses the running statistics of training."""
 
-    over_batch = True  # replace_all_batch_norm_modules_ finds batch norms by it
+    _over_batch = True  # replace_all_batch_norm_modules_ finds batch norms by it
 
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
@@ -223,7 +227,7 @@ class BatchNorm1d(BatchNorm):
             [ 1.0000]], grad_fn=<NativeBatchNormBackward0>)
     """
 
-    ranks = (2, 3)
+    _ranks = (2, 3)
 
 
 class BatchNorm2d(BatchNorm):
@@ -235,7 +239,7 @@ class BatchNorm2d(BatchNorm):
     (minigrad.Size([4, 3, 5, 5]), minigrad.Size([3]))
     """
 
-    ranks = (4,)
+    _ranks = (4,)
 
 
 class BatchNorm3d(BatchNorm):
@@ -246,7 +250,7 @@ class BatchNorm3d(BatchNorm):
     minigrad.Size([4, 2, 3, 3, 3])
     """
 
-    ranks = (5,)
+    _ranks = (5,)
 
 
 class InstanceNorm(ChannelNorm):
@@ -268,16 +272,21 @@ class InstanceNorm(ChannelNorm):
 
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
-        single = input.ndim == self._get_no_batch_dim()
-        x = input.unsqueeze(0) if single else input
+        if input.ndim == self._get_no_batch_dim():
+            return self._handle_no_batch_input(input)
+        return self._apply_instance_norm(input)
+
+    def _apply_instance_norm(self, input: Tensor) -> Tensor:
         running, affine = (self.running_mean, self.running_var), (self.weight, self.bias)
         own = self.training or not self.track_running_stats
-        out = normalize.instance_norm(x, *running, *affine, own, self.momentum or 0.0, self.eps)
-        return out[0] if single else out
+        return normalize.instance_norm(input, *running, *affine, own, self.momentum or 0.0, self.eps)
+
+    def _handle_no_batch_input(self, input: Tensor) -> Tensor:
+        return self._apply_instance_norm(input.unsqueeze(0)).squeeze(0)
 
     def _get_no_batch_dim(self) -> int:
         """Return the number of dimensions of one example; subclasses of users replace it."""
-        return self.ranks[0]
+        return self._ranks[0]
 
 
 class InstanceNorm1d(InstanceNorm):
@@ -288,7 +297,7 @@ class InstanceNorm1d(InstanceNorm):
     tensor([[[-1.0000,  1.0000]]])
     """
 
-    ranks = (2, 3)
+    _ranks = (2, 3)
 
 
 class InstanceNorm2d(InstanceNorm):
@@ -299,7 +308,7 @@ class InstanceNorm2d(InstanceNorm):
     minigrad.Size([4, 3, 5, 5])
     """
 
-    ranks = (3, 4)
+    _ranks = (3, 4)
 
 
 class InstanceNorm3d(InstanceNorm):
@@ -310,7 +319,7 @@ class InstanceNorm3d(InstanceNorm):
     minigrad.Size([4, 2, 3, 3, 3])
     """
 
-    ranks = (4, 5)
+    _ranks = (4, 5)
 
 
 class LocalResponseNorm(Functional, function=normalize.local_response_norm):

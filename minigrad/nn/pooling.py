@@ -16,7 +16,7 @@ class _PoolNd(Functional):
     stride: Any = None
     padding: Any = 0
 
-    shown = "kernel_size", "stride", "padding"
+    _shown = "kernel_size", "stride", "padding"
 
     def __post_init__(self) -> None:
         if self.stride is None:
@@ -30,7 +30,7 @@ class _MaxPoolNd(_PoolNd):
     return_indices: bool = False
     ceil_mode: bool = False
 
-    shown = *_PoolNd.shown, "dilation", "ceil_mode"
+    _shown = *_PoolNd._shown, "dilation", "ceil_mode"
 
 
 class _AvgPoolNd(_PoolNd):
@@ -45,7 +45,7 @@ class AdaptivePool(Functional):
 
     output_size: Any
 
-    shown = ("output_size",)
+    _shown = ("output_size",)
 
 
 class _AdaptiveMaxPoolNd(AdaptivePool):
@@ -84,15 +84,15 @@ class MaxPool3d(_MaxPoolNd, function=pool.max_pool3d):
 class _MaxUnpoolNd(_PoolNd):
     """Base class of the inverses of max pools, which take the pool's indices as well."""
 
-    ndim = 0
+    _ndim = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in self.settings:
-            setattr(self, name, as_ntuple(getattr(self, name), self.ndim))
+        for name in self._settings:
+            setattr(self, name, as_ntuple(getattr(self, name), self._ndim))
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:  # type: ignore[override]
-        return type(self).function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+        return type(self)._function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 class MaxUnpool1d(_MaxUnpoolNd, function=unpool.max_unpool1d):
@@ -104,7 +104,7 @@ class MaxUnpool1d(_MaxUnpoolNd, function=unpool.max_unpool1d):
     tensor([[0., 3., 7., 0.]])
     """
 
-    ndim = 1
+    _ndim = 1
 
 
 class MaxUnpool2d(_MaxUnpoolNd, function=unpool.max_unpool2d):
@@ -116,7 +116,7 @@ class MaxUnpool2d(_MaxUnpoolNd, function=unpool.max_unpool2d):
     minigrad.Size([3, 8, 8])
     """
 
-    ndim = 2
+    _ndim = 2
 
 
 class MaxUnpool3d(_MaxUnpoolNd, function=unpool.max_unpool3d):
@@ -128,7 +128,7 @@ class MaxUnpool3d(_MaxUnpoolNd, function=unpool.max_unpool3d):
     minigrad.Size([3, 4, 8, 8])
     """
 
-    ndim = 3
+    _ndim = 3
 
 
 class AvgPool1d(_AvgPoolNd, function=pool.avg_pool1d):
@@ -141,7 +141,7 @@ class AvgPool1d(_AvgPoolNd, function=pool.avg_pool1d):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in self.shown:
+        for name in self._shown:
             setattr(self, name, as_ntuple(getattr(self, name), 1))
 
 

@@ -20,19 +20,19 @@ from .time_steps import RNN_STEPS, gru_step, lstm_step
 
 
 class RNNCellBase(Module):
-    """Base class of the cells: weights of `gates` blocks for the input and for the state.
+    """Base class of the cells: weights of `num_chunks` blocks, one for each gate, for the input and for the state.
 
     >>> import minigrad
     >>> isinstance(minigrad.nn.GRUCell(2, 3), minigrad.nn.RNNCellBase)
     True
     """
 
-    gates = 1
-
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None):
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None, dtype: Any = None
+    ):
         super().__init__()
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
-        rows = self.gates * hidden_size
+        rows = num_chunks * hidden_size
         self.weight_ih = Parameter(empty(rows, input_size, dtype=dtype, device=device))
         self.weight_hh = Parameter(empty(rows, hidden_size, dtype=dtype, device=device))
         for name in ("bias_ih", "bias_hh"):
@@ -43,7 +43,7 @@ class RNNCellBase(Module):
         """Draw all weights and biases uniformly from -1 / sqrt(hidden_size) to 1 / sqrt(hidden_size)."""
         init.reset_all_(self.parameters(), self.hidden_size)
 
-    def run(self, step: Callable, input: Tensor, states: tuple) -> tuple:
+    def _run(self, step: Callable, input: Tensor, states: tuple) -> tuple:
         """Return the next states."""
         weights = self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
         if input.ndim == 2 and all([s.ndim == 2 for s in states]):
@@ -53,7 +53,7 @@ class RNNCellBase(Module):
         from_input = linear(input, self.weight_ih, self.bias_ih)
         return step(from_input, linear(states[0], self.weight_hh, self.bias_hh), states)
 
-    def start(self, input: Tensor, state: Tensor | None) -> Tensor:
+    def _start(self, input: Tensor, state: Tensor | None) -> Tensor:
         """Return the given state, or zeros."""
         if input.ndim not in (1, 2) or input.shape[-1] != self.input_size:
             raise error(
@@ -85,13 +85,13 @@ class RNNCell(RNNCellBase):
         device: Any = None,
         dtype: Any = None,
     ):
-        super().__init__(input_size, hidden_size, bias, device, dtype)
+        super().__init__(input_size, hidden_size, bias, 1, device, dtype)
         if nonlinearity not in ("tanh", "relu"):
             raise error(RuntimeError, "RNNCell", f"unknown nonlinearity: {nonlinearity}", "use 'tanh' or 'relu'")
         self.nonlinearity = nonlinearity
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        return self.run(RNN_STEPS[self.nonlinearity], input, (self.start(input, hx),))[0]
+        return self._run(RNN_STEPS[self.nonlinearity], input, (self._start(input, hx),))[0]
 
     def extra_repr(self) -> str:
         return super().extra_repr() + ("" if self.nonlinearity == "tanh" else f", nonlinearity={self.nonlinearity}")
@@ -108,10 +108,11 @@ class LSTMCell(RNNCellBase):
     (minigrad.Size([2, 5]), minigrad.Size([2, 5]))
     """
 
-    gates = 4
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None):
+        super().__init__(input_size, hidden_size, bias, 4, device, dtype)
 
     def forward(self, input: Tensor, hx: tuple | None = None) -> tuple[Tensor, Tensor]:
-        h, c = self.run(lstm_step, input, tuple([self.start(input, s) for s in hx or (None, None)]))
+        h, c = self._run(lstm_step, input, tuple([self._start(input, s) for s in hx or (None, None)]))
         return h, c
 
 
@@ -125,7 +126,8 @@ class GRUCell(RNNCellBase):
     minigrad.Size([2, 5])
     """
 
-    gates = 3
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None):
+        super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        return self.run(gru_step, input, (self.start(input, hx),))[0]
+        return self._run(gru_step, input, (self._start(input, hx),))[0]

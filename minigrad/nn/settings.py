@@ -25,25 +25,25 @@ from .module import Module
 class Functional(Module):
     """`function(input, **settings)`.  A tensor among the settings becomes a buffer."""
 
-    function: Any = None
-    settings: tuple = ()  # the parameter names of __init__
-    shown: Any = None  # the settings in the repr; None for all
-    no_tensor: tuple = ()  # how to call it, and the error for passing the input to __init__ instead
+    _function: Any = None
+    _settings: tuple = ()  # the parameter names of __init__
+    _shown: Any = None  # the settings in the repr; None for all
+    _no_tensor: tuple = ()  # how to call it, and the error for passing the input to __init__ instead
 
     def __init_subclass__(cls, function: Callable | None = None, kw_only: bool = False, **options: Any):
         super().__init_subclass__(**options)
         if function is not None:
-            cls.function = staticmethod(function)
+            cls._function = staticmethod(function)
             declare(cls, kw_only)
 
     def __post_init__(self) -> None:
         """Check and complete the settings."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return type(self).function(input, **{n: getattr(self, n) for n in self.settings})
+        return type(self)._function(input, **{n: getattr(self, n) for n in self._settings})
 
     def extra_repr(self) -> str:
-        names = self.settings if self.shown is None else self.shown
+        names = self._settings if self._shown is None else self._shown
         return ", ".join(f"{n}={getattr(self, n)!r}" for n in names)
 
 
@@ -74,8 +74,8 @@ def declare(cls: type[Functional], kw_only: bool) -> None:
         for name, value in bound.arguments.items():
             if name in buffers:
                 self.register_buffer(name, value)
-            elif isinstance(value, Tensor) and self.no_tensor:
-                raise made_of(self, value, *self.no_tensor)
+            elif isinstance(value, Tensor) and self._no_tensor:
+                raise made_of(self, value, *self._no_tensor)
             else:
                 setattr(self, name, value)
         self.__post_init__()
@@ -83,7 +83,7 @@ def declare(cls: type[Functional], kw_only: bool) -> None:
     first = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     __init__.__signature__ = signature.replace(parameters=[first, *parameters])  # type: ignore[attr-defined]
     __init__.__qualname__ = f"{cls.__qualname__}.__init__"
-    cls.__init__, cls.settings = __init__, tuple(kinds)
+    cls.__init__, cls._settings = __init__, tuple(kinds)
 
 
 def as_ntuple(value: Any, n: int) -> tuple:

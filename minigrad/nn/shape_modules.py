@@ -18,17 +18,17 @@ class Padding(Functional, function=pad):
 
     padding: Any
 
-    ndim, mode = 0, "constant"
+    _ndim, _mode = 0, "constant"
 
     def __init_subclass__(cls, ndim: int = 0, **options: Any):
         super().__init_subclass__(**options)
-        cls.ndim = ndim or cls.ndim
+        cls._ndim = ndim or cls._ndim
 
     def __post_init__(self) -> None:
-        self.padding = as_ntuple(self.padding, 2 * self.ndim)
+        self.padding = as_ntuple(self.padding, 2 * self._ndim)
 
     def forward(self, input: Tensor) -> Tensor:
-        return pad(input, self.padding, self.mode)
+        return pad(input, self.padding, self._mode)
 
     def extra_repr(self) -> str:
         return f"{self.padding}"
@@ -57,25 +57,28 @@ class ZeroPad(ConstantPad):
 class ReflectionPad(Padding):
     """A border that mirrors the inside."""
 
-    mode = "reflect"
+    _mode = "reflect"
 
 
 class ReplicationPad(Padding):
     """A border that repeats the outermost elements."""
 
-    mode = "replicate"
+    _mode = "replicate"
 
 
 class CircularPad(Padding):
     """A border that wraps around from the opposite side."""
 
-    mode = "circular"
+    _mode = "circular"
 
-    def forward(self, input: Tensor) -> Tensor:
-        n = self.ndim
+    def _check_input_dim(self, input: Tensor) -> None:
+        n = self._ndim
         if input.ndim not in (n + 1, n + 2):
             what = f"expected {n + 1}D or {n + 2}D input (got {input.ndim}D input)"
             raise error(ValueError, f"CircularPad{n}d", what, "pass (batch, channels, ...) or (channels, ...)")
+
+    def forward(self, input: Tensor) -> Tensor:
+        self._check_input_dim(input)
         return super().forward(input)
 
 
@@ -312,7 +315,7 @@ class CosineSimilarity(Functional, function=similarity.cosine_similarity):
     dim: int = 1
     eps: float = 1e-8
 
-    shown = ()
+    _shown = ()
 
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor:  # type: ignore[override]
         return similarity.cosine_similarity(x1, x2, self.dim, self.eps)

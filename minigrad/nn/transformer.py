@@ -52,26 +52,34 @@ class ResidualLayer(Module):
         self.norm_first = norm_first
         self.activation = getattr(activations, activation) if isinstance(activation, str) else activation
         self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **place)
-        if self.crossing:
+        if self._crossing:
             self.multihead_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **place)
         self.linear1, self.dropout = Linear(d_model, dim_feedforward, bias, **place), Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias, **place)
-        numbers = (1, 2, 3) if self.crossing else (1, 2)
+        numbers = (1, 2, 3) if self._crossing else (1, 2)
         for i in numbers:
             setattr(self, f"norm{i}", LayerNorm(d_model, layer_norm_eps, bias=bias, **place))
         for i in numbers:
             setattr(self, f"dropout{i}", Dropout(dropout))
 
-    crossing = False  # True if the layer attends to a second sequence
+    _crossing = False  # True if the layer attends to a second sequence
 
-    def added(self, x: Tensor, i: int, part: Callable) -> Tensor:
-        """Return x plus part number i, with its norm before or after."""
-        norm, drop = getattr(self, f"norm{i}"), getattr(self, f"dropout{i}")
-        return x + drop(part(norm(x))) if self.norm_first else norm(x + drop(part(x)))
+    def _added(self, x: Tensor, i: int, part: Callable, *args: Any) -> Tensor:
+        """Return x plus part(x, *args), with norm number i before or after."""
+        norm = getattr(self, f"norm{i}")
+        return x + part(norm(x), *args) if self.norm_first else norm(x + part(x, *args))
 
-    def feed(self, x: Tensor) -> Tensor:
+    def _sa_block(
+        self, x: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None, is_causal: bool = False
+    ) -> Tensor:
+        """Attend to the sequence itself."""
+        masks: dict = {"attn_mask": attn_mask, "key_padding_mask": key_padding_mask, "is_causal": is_causal}
+        return self.dropout1(self.self_attn(x, x, x, need_weights=False, **masks)[0])
+
+    def _ff_block(self, x: Tensor) -> Tensor:
         """Apply the feed-forward network to each position."""
-        return self.linear2(self.dropout(self.activation(self.linear1(x))))
+        drop = self.dropout3 if self._crossing else self.dropout2
+        return drop(self.linear2(self.dropout(self.activation(self.linear1(x)))))
 
 
 class TransformerEncoderLayer(ResidualLayer):
@@ -90,8 +98,8 @@ class TransformerEncoderLayer(ResidualLayer):
         is_causal: bool = False,
     ) -> Tensor:
         """Return the encoded `src`; both are (length, batch, d_model), with batch_first (batch, length, d_model)."""
-        attend = lambda x: self.self_attn(x, x, x, src_key_padding_mask, False, src_mask, is_causal=is_causal)[0]
-        return self.added(self.added(src, 1, attend), 2, self.feed)
+        x = self._added(src, 1, self._sa_block, src_mask, src_key_padding_mask, is_causal)
+        return self._added(x, 2, self._ff_block)
 
 
 class TransformerDecoderLayer(ResidualLayer):
@@ -103,7 +111,7 @@ class TransformerDecoderLayer(ResidualLayer):
     minigrad.Size([4, 3, 8])
     """
 
-    crossing = True
+    _crossing = True
 
     def forward(
         self,
@@ -117,11 +125,21 @@ class TransformerDecoderLayer(ResidualLayer):
         memory_is_causal: bool = False,
     ) -> Tensor:
         """Return `tgt` after it attends to itself and to `memory`; shapes as in the encoder's layer."""
-        attend = lambda x: self.self_attn(x, x, x, tgt_key_padding_mask, False, tgt_mask, is_causal=tgt_is_causal)[0]
-        look = lambda x: self.multihead_attn(
-            x, memory, memory, memory_key_padding_mask, False, memory_mask, is_causal=memory_is_causal
-        )[0]
-        return self.added(self.added(self.added(tgt, 1, attend), 2, look), 3, self.feed)
+        x = self._added(tgt, 1, self._sa_block, tgt_mask, tgt_key_padding_mask, tgt_is_causal)
+        x = self._added(x, 2, self._mha_block, memory, memory_mask, memory_key_padding_mask, memory_is_causal)
+        return self._added(x, 3, self._ff_block)
+
+    def _mha_block(
+        self,
+        x: Tensor,
+        mem: Tensor,
+        attn_mask: Tensor | None,
+        key_padding_mask: Tensor | None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        """Attend to the other sequence."""
+        masks: dict = {"attn_mask": attn_mask, "key_padding_mask": key_padding_mask, "is_causal": is_causal}
+        return self.dropout2(self.multihead_attn(x, mem, mem, need_weights=False, **masks)[0])
 
 
 class LayerStack(Module):
@@ -133,7 +151,7 @@ class LayerStack(Module):
         self.layers = ModuleList([copy.deepcopy(layer) for _ in range(num_layers)])
         self.num_layers, self.norm = num_layers, norm
 
-    def through(self, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    def _through(self, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         """Pass x through all layers, each with the same further arguments."""
         for layer in self.layers:
             x = layer(x, *args, **kwargs)
@@ -167,7 +185,8 @@ class TransformerEncoder(LayerStack):
         is_causal: bool | None = None,
     ) -> Tensor:
         """Pass `src` through all layers."""
-        return self.through(src, mask, src_key_padding_mask, is_causal=bool(is_causal))
+        masks: dict = {"src_mask": mask, "src_key_padding_mask": src_key_padding_mask}
+        return self._through(src, is_causal=bool(is_causal), **masks)
 
 
 class TransformerDecoder(LayerStack):
@@ -194,8 +213,9 @@ class TransformerDecoder(LayerStack):
         memory_is_causal: bool = False,
     ) -> Tensor:
         """Pass `tgt` through all layers; each layer attends to `memory`."""
-        masks = (tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
-        return self.through(tgt, memory, *masks, bool(tgt_is_causal), memory_is_causal)
+        masks: dict = {"tgt_mask": tgt_mask, "memory_mask": memory_mask}
+        masks |= {"tgt_key_padding_mask": tgt_key_padding_mask, "memory_key_padding_mask": memory_key_padding_mask}
+        return self._through(tgt, memory, tgt_is_causal=bool(tgt_is_causal), memory_is_causal=memory_is_causal, **masks)
 
 
 class Transformer(Module):
@@ -267,9 +287,10 @@ class Transformer(Module):
                 f"d_model={self.d_model}",
                 f"embed both with nn.Embedding(words, {self.d_model}), or build Transformer(d_model={src.shape[-1]})",
             )
-        memory = self.encoder(src, src_mask, src_key_padding_mask, src_is_causal)
-        masks = (tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
-        return self.decoder(tgt, memory, *masks, tgt_is_causal, memory_is_causal)
+        memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal)
+        masks: dict = {"tgt_mask": tgt_mask, "memory_mask": memory_mask}
+        masks |= {"tgt_key_padding_mask": tgt_key_padding_mask, "memory_key_padding_mask": memory_key_padding_mask}
+        return self.decoder(tgt, memory, tgt_is_causal=tgt_is_causal, memory_is_causal=memory_is_causal, **masks)
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:

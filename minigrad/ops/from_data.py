@@ -210,6 +210,8 @@ def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_gra
     tensor(3.)
     """
     number = s if isinstance(s, (bool, int, float)) else np.asarray(s).item()
+    if isinstance(number, (str, bytes)):
+        raise error(TypeError, "scalar_tensor", f"must be a number, not {type(s).__name__}", "write scalar_tensor(3.)")
     return leaf(fitting(plain_numbers(number), chosen(dtype), "scalar_tensor"), requires_grad, device)
 
 

@@ -7,9 +7,9 @@ arrays; if they are views, their histories were derived from shapes that are gon
 
 from __future__ import annotations
 
+import gc
 import inspect
 import math
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -18,9 +18,9 @@ from ..arrays.memory import address
 from ..arrays.memory import storage as owner
 from ..arrays.meta import is_meta
 from ..core.frames import current, use
-from ..core.graph import Leaf, history, move_retained, view_now
+from ..core.graph import Leaf, history, move_retained
 from ..core.inplace import alias_with_history, check_writable, layout_of_example
-from ..core.saved import INFERENCE, memory
+from ..core.saved import INFERENCE, memory, view_now
 from ..core.tensor import Box, Tensor, wrap
 from ..errors import error
 from ..events import events
@@ -31,8 +31,6 @@ from .create import sizes
 from .public_functions import declared, rename_code
 from .shape import squeeze, t, transpose, unsqueeze
 from .storage import Storage
-
-ALONE = 2  # sys.getrefcount of an object that only one attribute holds; the call itself counts one
 
 
 def reshaping(view: Callable) -> Callable:
@@ -99,7 +97,8 @@ def check_unshared(self: Tensor, name: str, fix: str) -> None:
     while bottom._layer is not None:
         bottom = bottom._value
     # tensors that share memory hold its version, so a tensor that alone holds it has outlived its views
-    if self._view is not None or bottom._ver is not None and sys.getrefcount(bottom._ver) > ALONE:
+    holders = () if bottom._ver is None else gc.get_referrers(bottom._ver)
+    if self._view is not None or any([one is not bottom for one in holders]):
         what = "the tensor's memory is too small, and shared with other tensors (views, detached ones), which could not follow"
         raise error(RuntimeError, name, what, fix)
 

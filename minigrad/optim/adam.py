@@ -155,7 +155,7 @@ class NAdam(StatefulOptimizer):
     """
 
     amounts = "lr", "betas", "eps", "weight_decay", "momentum_decay"
-    begins = {"mu_product": one, "exp_avg": zero_state, "exp_avg_sq": zero_state}
+    begins = {"exp_avg": zero_state, "exp_avg_sq": zero_state, "mu_product": one}
 
     def __init__(
         self,

@@ -173,7 +173,7 @@ class Rprop(StatefulOptimizer):
     1.5 0.9 0.18
     """
 
-    amounts = "lr", "etas"
+    amounts = "lr", "etas", "step_sizes"
     begins = {"prev": zero_state, "step_size": lambda p, group: full_like(p, number(group["lr"]))}
 
     def __init__(

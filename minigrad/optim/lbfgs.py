@@ -78,18 +78,12 @@ class LBFGS(Optimizer):
                 "write def closure(): optimizer.zero_grad(); loss = ...; loss.backward(); return loss,"
                 " and optimizer.step(closure)",
             )
-        for hook in list(self._hooks["before"].values()):
-            hook(self, (closure,), {})
         line = held.set(user_place())
         try:
             with no_grad():
-                loss = self._minimize(enable_grad()(closure))
+                return self._minimize(enable_grad()(closure))
         finally:
             held.reset(line)
-        self._earlier.cleared, self._earlier.stepped = False, True
-        for hook in list(self._hooks["after"].values()):
-            hook(self, (closure,), {})
-        return loss
 
     def _minimize(self, closure: Callable) -> Any:
         group, params = self.param_groups[0], self.param_groups[0]["params"]
@@ -98,7 +92,7 @@ class LBFGS(Optimizer):
         state.setdefault("n_iter", 0)
         if (first := closure()) is None:
             raise closure_without_loss("LBFGS", closure)
-        loss, grad, evals = float(first), flat_gradient(params), 1
+        loss, grad, evals = float(first), self._gather_flat_grad(), 1
         state["func_evals"] += 1
         if largest(grad) <= group["tolerance_grad"]:
             return first
@@ -116,11 +110,11 @@ class LBFGS(Optimizer):
                 start = LinePoint(0.0, loss, grad, slope)
                 (t, loss, grad, _), used = self._search(closure, start, t, d, group["max_eval"] - evals)
                 state["t"] = t
-                add(params, d, t)
+                self._add_grad(t, d)
             else:
-                add(params, d, t)
+                self._add_grad(t, d)
                 if n < most:  # the next call computes the last step's loss, perhaps for another batch
-                    loss, grad, used = float(closure()), flat_gradient(params), 1
+                    loss, grad, used = float(closure()), self._gather_flat_grad(), 1
             evals += used
             state["func_evals"] += used
             if evals >= group["max_eval"] or largest(grad) <= group["tolerance_grad"]:
@@ -131,7 +125,7 @@ class LBFGS(Optimizer):
 
     def _search(self, closure: Callable, start: LinePoint, t: float, d: Tensor, most: int) -> tuple[LinePoint, int]:
         """Search along d from the current parameters, and leave them unchanged."""
-        group, params = self.param_groups[0], self.param_groups[0]["params"]
+        group = self.param_groups[0]
         if group["line_search_fn"] != "strong_wolfe":
             raise error(
                 RuntimeError,
@@ -139,32 +133,45 @@ class LBFGS(Optimizer):
                 f"only 'strong_wolfe' is supported as line_search_fn, but got {group['line_search_fn']!r}",
                 "pass 'strong_wolfe', or None for steps of lr",
             )
-        begin = [p.clone() for p in params]
+        begin = self._clone_param()
 
         def at(t: float) -> LinePoint:
-            add(params, d, t)
-            loss, grad = float(closure()), flat_gradient(params)
-            for p, value in zip(params, begin):
-                p.copy_(value)
+            loss, grad = self._directional_evaluate(closure, begin, t, d)
             return LinePoint(t, loss, grad, grad.dot(d).item())
 
         return strong_wolfe(at, start, t, group["tolerance_change"] / (largest(d) or 1.0), most)
 
+    # PyTorch's names, for subclasses
+    def _gather_flat_grad(self) -> Tensor:
+        """Return all gradients, concatenated into one vector."""
+        return cat([(zeros_like(p) if p.grad is None else p.grad).reshape(-1) for p in self._all()])
 
-def flat_gradient(params: list) -> Tensor:
-    """Return all gradients, concatenated into one vector."""
-    return cat([(zeros_like(p) if p.grad is None else p.grad).reshape(-1) for p in params])
+    def _add_grad(self, t: float, direction: Tensor) -> None:
+        """Move the parameters by t times their parts of a direction."""
+        params = self._all()
+        for p, part in zip(params, direction.split([p.numel() for p in params])):
+            p.add_(part.reshape(p.shape), alpha=t)
+
+    def _clone_param(self) -> list[Tensor]:
+        """Return copies of the parameters."""
+        return [p.clone() for p in self._all()]
+
+    def _set_param(self, params_data: list[Tensor]) -> None:
+        """Set the parameters to copies."""
+        for p, value in zip(self._all(), params_data):
+            p.copy_(value)
+
+    def _directional_evaluate(self, closure: Callable, x: list, t: float, d: Tensor) -> tuple[float, Tensor]:
+        """Return loss and gradient at x + t * d, and set the parameters to x."""
+        self._add_grad(t, d)
+        loss, grad = float(closure()), self._gather_flat_grad()
+        self._set_param(x)
+        return loss, grad
 
 
 def largest(x: Tensor) -> float:
     """Return the largest absolute value."""
     return x.abs().max().item()
-
-
-def add(params: list, d: Tensor, t: float) -> None:
-    """Move the parameters by t times their parts of d."""
-    for p, part in zip(params, d.split([p.numel() for p in params])):
-        p.add_(part.reshape(p.shape), alpha=t)
 
 
 def direction(state: dict, grad: Tensor, size: int) -> Tensor:

@@ -1,8 +1,9 @@
 """An optimizer's step as one pass over memory per parameter, instead of one per operation of its update.
 
 compile/optimizer_kernels.py makes the kernel from the update itself, so the mathematics is stated only once.  The update
-itself still runs for a parameter's first step, which makes its state; for GPUs, recordings and captures; for users' own
-optimizers; for updates that look at more than one element; and for steps too small to be worth a compilation.
+itself still runs for a parameter's first counted step, so that a program of one step compiles nothing; for GPUs, recordings
+and captures; for users' own optimizers; for updates that look at more than one element; and for steps too small to be worth
+a compilation.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ from ..places import home, user_place
 
 FROM = 1024  # elements of all parameters of a group
 DTYPES = tuple(map(np.dtype, ("f4", "f8")))
-UNNUMBERED = ("params", "param_names")
 kernels: dict[
     tuple, list[optimizer_kernels.UpdateKernel]
 ] = {}  # kind of update -> a kernel for each set of decisions met so far
@@ -63,6 +63,17 @@ def plain(p: Tensor, state: dict) -> Plain | None:
     return Plain(p, state)
 
 
+def several(value: Any) -> bool:
+    """Return True for a sequence of numbers, such as `betas`."""
+    return isinstance(value, (tuple, list)) or isinstance(value, np.ndarray) and value.ndim > 0
+
+
+def is_number(value: Any) -> bool:
+    """Return True for a number, also in a tensor of one element, which a schedule changes in place."""
+    numeric = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    return numeric or isinstance(value, Tensor) and value.numel() == 1
+
+
 class GroupSettings:
     """The settings of a group as its kernels see them: the numbers, and a key of everything else that selects a kernel."""
 
@@ -71,13 +82,13 @@ class GroupSettings:
         self.places: list[tuple] = []  # the name of each number, and its index in a tuple
         numbers, others = [], []
         for name, value in group.items():
-            if type(value) in (float, int):
-                self.places.append((name, None))
-                numbers.append(float(value))
-            elif type(value) is tuple:
-                self.places += [(name, k) for k in range(len(value))]
-                numbers += map(float, value)
-            elif name not in UNNUMBERED:
+            if name not in optimizer.defaults:  # of a schedule, or of the user: an update does not read it
+                continue
+            values = value if (more := several(value)) else (value,)
+            if all(map(is_number, values)):
+                self.places += [(name, k if more else None) for k in range(len(values))]
+                numbers += map(float, values)
+            else:
                 others.append((name, value))
         self.numbers, self.key = tuple(numbers), (type(optimizer), tuple(self.places), tuple(others))
         self.writer, self.place = f"{type(optimizer).__name__}.step", user_place()
@@ -110,7 +121,9 @@ def step(optimizer: Any, group: dict, given: list) -> list:
     if current() is not OFF or only_definitions() or not own or is_small(given):
         return given
     settings, there = GroupSettings(optimizer, group), known.setdefault(optimizer, {})
-    return [(p, g) for p, g in given if not updated(p, g, optimizer.state[p], settings, there)]
+    states = [optimizer.state[p] for p, _ in given]
+    begun = ["step" not in state or float(state["step"]) for state in states]
+    return [(p, g) for (p, g), s, b in zip(given, states, begun) if not (b and updated(p, g, s, settings, there))]
 
 
 def is_small(given: list) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from ..core.tensor import Tensor
 from ..errors import error
 from ..ops.from_data import tensor
-from .optimizer import Optimizer, number, settings
+from .optimizer import Optimizer, settings
 from .stateful import StatefulOptimizer, one, zero_state
 
 
@@ -27,7 +27,7 @@ class SGD(Optimizer):
     tensor([0., 0.], requires_grad=True)
     """
 
-    amounts = "lr", "momentum", "weight_decay"
+    amounts, listed_state = ("lr", "momentum", "weight_decay"), ("momentum_buffer",)
 
     def __init__(
         self,
@@ -51,6 +51,10 @@ class SGD(Optimizer):
                 "Nesterov momentum requires a momentum and zero dampening",
                 "write SGD(params, lr, momentum=0.9, nesterov=True)",
             )
+
+    def begin(self, p: Tensor, state: dict, group: dict) -> None:
+        if group["momentum"]:
+            state["momentum_buffer"] = None  # until the first step has a gradient for it
 
     def update(self, p: Tensor, grad: Tensor, state: dict, group: dict) -> None:
         momentum = group["momentum"]
@@ -84,7 +88,7 @@ class ASGD(StatefulOptimizer):
     """
 
     amounts = "lr", "weight_decay"
-    begins = {"eta": lambda p, group: tensor(number(group["lr"]), device="cpu"), "mu": one, "ax": zero_state}
+    begins = {"mu": one, "ax": zero_state, "eta": lambda p, group: tensor(float(group["lr"]), device="cpu")}
 
     def __init__(
         self,

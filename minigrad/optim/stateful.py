@@ -20,9 +20,11 @@ class StatefulOptimizer(Optimizer):
 
     begins: dict[str, Callable] = {}  # name in the state -> function of the parameter and its group; None omits it
 
+    def __init_subclass__(cls, **kwargs: Any):
+        super().__init_subclass__(**kwargs)
+        cls.listed_state = (*cls.begins, "step")
+
     def update(self, p: Tensor, grad: Tensor, state: dict, group: dict) -> None:
-        if not state:
-            self.begin(p, state, group)
         t = count(state["step"])
         group = {**group, "lr": number(group["lr"])}
         if (decay := group.get("weight_decay")) and group.get("decoupled_weight_decay"):
@@ -32,7 +34,6 @@ class StatefulOptimizer(Optimizer):
         self.descend(p, grad, t, group, **{name: state[name] for name in self.begins if name in state})
 
     def begin(self, p: Tensor, state: dict, group: dict) -> None:
-        """Fill the state of a parameter as it is before the first step."""
         state["step"] = zeros((), device="cpu")
         state.update({name: first for name, make in self.begins.items() if (first := make(p, group)) is not None})
 

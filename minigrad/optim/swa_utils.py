@@ -19,7 +19,7 @@ from ..nn.module import Module
 from ..nn.normalization import BatchNorm
 from ..ops.from_data import tensor
 from .lr_scheduler import LRScheduler
-from .lr_scheduler.cycles import per_group
+from .lr_scheduler.scheduler import per_group
 from .optimizer import Optimizer
 
 __all__ = [
@@ -101,7 +101,7 @@ class AveragedModel(Module):
         if self.use_buffers:
             averaged, current = list(chain(mine.parameters(), mine.buffers())), [*its.parameters(), *its.buffers()]
         else:
-            averaged, current = list(mine.parameters()), list(its.parameters())
+            averaged, current = list(self.parameters()), list(its.parameters())
             for a, c in zip(mine.buffers(), its.buffers()):
                 a.copy_(c)
         averaged, current = [a.detach() for a in averaged], [c.detach().to(a.device) for a, c in zip(averaged, current)]
@@ -114,7 +114,7 @@ class AveragedModel(Module):
             mean = self.avg_fn or (lambda averaged, current, n: averaged + (current - averaged) / (n + 1))
             for a, c in zip(averaged, current):
                 a.copy_(mean(a, c, n))
-        n.add_(1)
+        self.n_averaged += 1
 
 
 @no_grad()
@@ -177,19 +177,22 @@ class SWALR(LRScheduler):
             raise error(ValueError, "SWALR", f"anneal_epochs must be an int >= 0, got {anneal_epochs}", "write 10")
         for group, rate in zip(optimizer.param_groups, per_group(optimizer, "swa_lr", swa_lr)):
             group["swa_lr"] = rate
-        self.anneal_epochs, self.anneal_strategy = anneal_epochs, anneal_strategy
+        self.anneal_epochs, self._anneal_strategy = anneal_epochs, anneal_strategy
         super().__init__(optimizer, last_epoch)
 
-    def rate(self, i: int, now: float, first: float) -> float:
-        last, swa_lr = self.part(self.last_epoch - 1), self.optimizer.param_groups[i]["swa_lr"]
-        begin = swa_lr if last == 1 else (now - last * swa_lr) / (1 - last)
-        part = self.part(self.last_epoch)
-        return swa_lr * part + begin * (1 - part)
+    def get_lr(self) -> list:
+        self._current()
+        step, found = max(self._step_count - 1, 0 if self.anneal_epochs else 1), []
+        last, part = self.part(step - 1), self.part(step)
+        for group in self.optimizer.param_groups:
+            begin = group["swa_lr"] if last == 1 else (group["lr"] - last * group["swa_lr"]) / (1 - last)
+            found.append(group["swa_lr"] * part + begin * (1 - part))
+        return found
 
     def part(self, epoch: int) -> float:
         """Return the fraction of the annealing done by an epoch."""
-        t = max(0.0, min(1.0, epoch / self.anneal_epochs)) if self.anneal_epochs else float(epoch >= 0)
-        return (1 - math.cos(math.pi * t)) / 2 if self.anneal_strategy == "cos" else t
+        t = max(0.0, min(1.0, epoch / max(1, self.anneal_epochs)))
+        return (1 - math.cos(math.pi * t)) / 2 if self._anneal_strategy == "cos" else t
 
 
 __getattr__ = _explained(__name__)

@@ -14,6 +14,7 @@ from ..core.engine import BackwardRun
 from ..core.frames import Frame, current, enter
 from ..core.graph import Leaf
 from .event_log import EventLog
+from .kept_bytes import LARGE
 from .snapshots import copied
 from .values import bottom
 
@@ -104,6 +105,9 @@ class Running:
 
         These arrays must never be written to, because the log refers to them.
         """
+        if type(g) is not list and g.nbytes >= LARGE:
+            for rec in self.told:
+                rec.look()
         if node._hooks is None and node.places is not None and node.backward_on_arrays is not None:
             pairs = node.backward_on_arrays(g, this.freed)
             if pairs is not None:

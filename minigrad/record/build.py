@@ -117,6 +117,8 @@ def drafted(rec: Record, shown: Sequence[Run] | None = None, results: Collection
     """Return the draft of a recording's document; names prefer values that lead to its outputs, or to other `results`."""
     rec.settle()
     rec.note_unseen_writes()
+    rec.weigh()
+    rec.take_back()
     number = Numbers(rec)
     ids, groups = number.ops, list(number.ops)
     used = consumed(groups, rec.outputs)

@@ -16,8 +16,10 @@ from ..core.graph import Leaf, history, producer
 from ..core.tensor import Tensor
 from ..events import Observer, events
 from .callers import OURS, OUTSIDE
+from .kept_bytes import LARGE
 
 SELDOM = 100_000  # allocated containers between two collections
+FULL = 1024  # entries of a log, which is then evaluated
 usual: list[int] = []  # the threshold outside of recordings
 recordings: list = []  # all running recordings of the process; without one, an operation's path through the layers is not noted
 unsettled: WeakSet = WeakSet()  # recordings, running or finished, that still have to look at tensors
@@ -37,7 +39,8 @@ def begin(rec: Any) -> None:
 
 def end(rec: Any) -> None:
     """Unregister a recording."""
-    recordings.remove(rec)
+    if rec in recordings:
+        recordings.remove(rec)
     events.remove(rec)
     if not rec.in_method:
         finished.add(ref(rec, forgotten))
@@ -125,9 +128,11 @@ def tracked_noter(rec: Any) -> Any:
 
     So it handles the usual callers itself (the user, or a function that only applies the operation); `caller` does the rest.
     """
-    append = rec.log.append
+    append, look, left = rec.log.append, rec.look, FULL  # operations until the log is evaluated
 
     def note(cls: Any, args: tuple, out: Any) -> None:
+        nonlocal left
+        left = left - 1 if left else FULL
         frame = getframe(2)
         try:
             link = out._edge
@@ -138,14 +143,14 @@ def tracked_noter(rec: Any) -> Any:
             if code.co_filename in OUTSIDE:
                 rec._outer = None
                 append((cls, out, link, code, frame.f_lasti) + args)
-                return
+                return None if left and out._a.nbytes < LARGE else look()
             ours, back = OURS.get(id(code)), frame.f_back
             if ours is not None and ours.stands_for is cls and back is not None and frame is not rec._outer:
                 user = back.f_code
                 if user.co_filename in OUTSIDE:
                     rec._outer = frame
                     append((code, out, link, user, back.f_lasti) + args)
-                    return
+                    return None if left and out._a.nbytes < LARGE else look()
         rec.note_called(cls, args, out, link, frame)
 
     return note

@@ -21,6 +21,7 @@ from ..ops.nn.linear import Affine
 from .recorder import Record
 from .schema import Where
 from .seeds import Seeds, names_of
+from .unkept import fold_unseen
 from .unseen import run_backward
 from .values import NOWHERE, UNKNOWN, Event, OpEntry, ValueInfo, bottom
 
@@ -106,7 +107,7 @@ def add_unseen(rec: Record, roots: Sequence) -> None:
     They ran before it, or in another thread, and have no tangents.
     """
     if rec.has_gap:
-        return
+        return fold_unseen(rec, roots) if rec.folds else None
     rec.settle()
     unseen = [node for node in older_first([e for e in roots if e is not None]) if node not in rec._made_by]
     results = {producer(v.tensor._edge): v.index for v in rec.values if isinstance(v.tensor, Tensor) and v.tensor._edge}

@@ -15,6 +15,7 @@ from ..core.graph import Leaf, key, producer
 from ..core.tensor import Tensor
 from ..fast.text_plan import is_pointwise
 from ..places import Place
+from .kept_bytes import KeptBytes
 from .schema import Where
 from .values import NOWHERE, Event, Flow, OpEntry, ValueInfo, bottom
 
@@ -65,10 +66,11 @@ def shown_runs(runs: Sequence[Run], outputs: Iterable, behind: Callable[[], set]
     return [run for run in runs if run.number in shown or run.within in shown and not run.differentiated]
 
 
-class GradientFlow:
+class GradientFlow(KeptBytes):
     """The gradients that a ledger knows, with the values they belong to."""
 
     def __init__(self):
+        super().__init__()
         self.values: list[ValueInfo] = []
         self.groups: list[OpEntry] = []
         self.outputs: list[int] = []
@@ -82,6 +84,7 @@ class GradientFlow:
         self._runs: list[Run] = []  # those that are running
         self.accumulations: list[Accumulation] = []
         self._sums: dict[tuple, int] = {}  # of two gradients
+        self.beyond: Any = None  # unkept.Beyond, for the operations of a paused recording
 
     def ref(self, t: Any, kind: str = "", edge: Any = None) -> Any:
         """Return the number of a tensor's value (event_log.py)."""
@@ -119,6 +122,8 @@ class GradientFlow:
     def run_ended(self) -> None:
         """Note that a backward is over, and drop flows to nodes that needed no gradient."""
         self._open = self._closed.pop()
+        if self.beyond is not None:
+            self.beyond.ended(self._runs[-1].number)
         for flows in self._runs.pop().flowing.values():
             for group, edge in flows:
                 group.edges = tuple([flow for flow in group.edges if flow is not edge])
@@ -172,8 +177,10 @@ class GradientFlow:
         grads = g if type(g) is list else (g,)
         self.arrived(node, grads)
         event = self._made_by.get(node)
-        if event is not None:
+        beyond = self.beyond is not None and self.beyond.has(node)
+        if event is not None and not beyond:
             self.backward_group(event.group)
+        if event is not None or beyond:
             edges = node._edges
             self.gradients_flowed(
                 node, grads, [(i, edges[i], d) for i, d in zip(node.places or range(len(edges)), gives)]
@@ -275,8 +282,13 @@ class GradientFlow:
         old, new = self.values[one], self.values[other]
         if old.shape != new.shape:
             return other
-        if (one, other) not in self._sums:
-            self._sums[one, other] = self.gradient(as_array(old.held() + new.held()))
+        if (one, other) not in self._sums and (old.gone or new.gone) and None in (old.memory, new.memory):
+            lost = ValueInfo(len(self.values), None, None, "gradient", old.shape, old.dtype, summary={}, lost=True)
+            self.values.append(lost)
+            self._sums[one, other] = lost.index
+        elif (one, other) not in self._sums:
+            held = [v.held() if v.gone is None else v.memory for v in (old, new)]
+            self._sums[one, other] = self.gradient(as_array(held[0] + held[1]))
         return self._sums[one, other]
 
     def accumulated(self, leaf: Leaf, g: Any, before: Tensor | None, after: Tensor | None, copy: Any) -> None:
@@ -320,6 +332,8 @@ class GradientFlow:
     # ------------------------------------------------------------------ gradients flow on
     def gradients_flowed(self, node: Any, grads: Any, given: Any) -> None:
         """Note the gradients along those edges of a node that leave its operation, given as (position, edge, gradient)."""
+        if self.beyond is not None and self.beyond.has(node):
+            return self.beyond.flowed(given)
         event = self._made_by.get(node)
         if event is None:
             return

@@ -12,6 +12,8 @@ import string
 
 import numpy as np
 
+from ..arrays.memory import distinct
+
 PANELS = 4  # matrices of a tensor with more than two dimensions
 WIDEST = 48  # cells of a row
 BUDGET, LESS = 1024, 256  # cells of a tensor: up to BUDGET if each is an element, else LESS
@@ -35,9 +37,7 @@ def grid(a: np.ndarray, leaf: bool = False) -> dict:
     shown = min(panels, colours if colours > 1 else PANELS)
     budget = BUDGET if a.size <= BUDGET else LESS
     tall, wide = (min(rows, PIXELS), min(columns, PIXELS)) if colours else fitted(rows, columns, budget // shown)
-    once = a[
-        tuple([slice(1) if step == 0 else slice(None) for step in a.strides])
-    ]  # an expanded array repeats the rest
+    once = distinct(a)
     if once.min() == once.max():  # there is no picture
         shown = tall = wide = 1
     cells = np.stack([reduced(panel, tall, wide, bool(colours)) for panel in first(a, shown)])
@@ -61,7 +61,8 @@ def channels(a: np.ndarray) -> int:
     last = a.ndim == 3 and a.shape[-1] in (1, 3) and min(a.shape[:2]) >= SIDE
     if not last and (a.shape[-3] not in (1, 3) or min(a.shape[-2:]) < SIDE):
         return 0
-    if a.dtype != np.uint8 and not (a.dtype.kind == "f" and np.min(a) >= 0 and np.max(a) <= 1):
+    once = distinct(a)
+    if a.dtype != np.uint8 and not (a.dtype.kind == "f" and np.min(once) >= 0 and np.max(once) <= 1):
         return 0
     return a.shape[-1 if last else -3]
 

@@ -33,6 +33,7 @@ from .constants import brief
 from .cuts import Detach
 from .labels import Labels, as_label
 from .numpy_box import NumPy
+from .unkept import Unkept
 from .values import NOTHING, UNKNOWN, Event, Flow, OpEntry, Ref, ValueInfo, refs_in
 
 if TYPE_CHECKING:
@@ -92,8 +93,8 @@ class Wording:
         """Return a value's content, for one example of a vmap around the recording; substitute numbers if it is lost."""
         noted = self.rec.values[ref]
         if noted.array is None or noted.lost or is_meta(noted.array):
-            held = (noted.summary or {}).get("values")
-            return invented(noted) if held is None else np.array(held, noted.dtype).reshape(noted.shape)
+            known = None if noted.array is not None and is_meta(noted.array) else noted.content()
+            return invented(noted) if known is None else known
         return example(noted, self.rec.around)
 
     def write(self, op: schema.Op, group: OpEntry, flows: list[Flow], inputs: list, outputs: list) -> None:
@@ -101,7 +102,7 @@ class Wording:
         if group.transfers and not group.function:
             op.call = f"{group.name}({', '.join(self.label(i) for i in inputs)})"
             return
-        if not group.events or group.events[0].cls in (DelayedError, NumPy):
+        if not group.events or group.events[0].cls in (DelayedError, NumPy, Unkept):
             return
         if group.events[0].cls is Detach:
             op.call = schema.CALLS[group.name].format(self.label(inputs[0]))

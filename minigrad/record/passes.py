@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import FrameType
 from typing import Any
@@ -18,6 +18,7 @@ from ..core.tensor import Tensor, is_float
 from ..diagnose.wording import argument_names
 from ..errors import error
 from ..places import user_frame, variables
+from ..scopes import undoing
 from ..tensors.nested import is_tensor, named_in, tensors_in
 from . import unseen
 from .live_recordings import remember
@@ -60,6 +61,7 @@ def record(
     >>> [(op["phase"], op["name"]) for op in document["ops"]]
     [('forward', 'mul'), ('backward', 'mul'), ('jvp', 'mul')]
     """
+    check_kinds(fn, passes, tangent)
     wanted = (passes,) if isinstance(passes, str) else tuple(passes)
     if unknown := [p for p in wanted if p not in PASSES]:
         raise error(ValueError, "record", f"{unknown[0]!r} is not a pass", f"use some of {', '.join(PASSES)}")
@@ -74,7 +76,7 @@ def record(
         return rec
     if wanted and not tracks(fn, args):
         args = tuple([a.detach().requires_grad_() if is_float(a) else a for a in args])
-    with rec:
+    with undoing(rec.leave), rec:
         rec.name_arguments(parameter_names(fn, len(args)), args)
         result = fn(*args)
         rec.settle()
@@ -97,6 +99,23 @@ def record(
         if group.where is here:  # fn itself is an operation: only the line with `record` calls it
             group.where = NOWHERE
     return rec
+
+
+def check_kinds(fn: Any, passes: Any, tangent: Any) -> None:
+    """Raise TypeError for an argument of the wrong kind."""
+    what, fix = "", ""
+    if fn is not None and not callable(fn):
+        what, fix = f"argument 'fn' must be a function, not {type(fn).__name__}", "write minigrad.record(f, *args)"
+    elif not isinstance(passes, (str, Iterable)):
+        what, fix = (
+            f"argument 'passes' must be a tuple of names, not {type(passes).__name__}",
+            f"use some of {', '.join(PASSES)}",
+        )
+    elif tangent is not None and not isinstance(tangent, (str, Mapping)):
+        what = f"argument 'tangent' must be a dictionary or a name, not {type(tangent).__name__}"
+        fix = "write tangent={'x': [1., 0.]}"
+    if what:
+        raise error(TypeError, "record", what, fix)
 
 
 def began_backward(rec: Record) -> bool:
@@ -142,7 +161,8 @@ def run_backward(rec: Record, outs: list) -> None:
     leaves = {id(v.tensor): v.tensor for v in rec.values if v.kind == "parameter" and type(v.tensor._edge) is Leaf}
     if roots and leaves:
         rec.added_backward = True  # before it, so that it has no line
-        autograd.grad(roots, list(leaves.values()), seeds_of(rec, roots), retain_graph=False, allow_unused=True)
+        with unseen.as_far_as_memory_goes(rec):
+            autograd.grad(roots, list(leaves.values()), seeds_of(rec, roots), retain_graph=False, allow_unused=True)
 
 
 def seeds_of(rec: Record, roots: Sequence[Tensor]) -> list[Tensor]:

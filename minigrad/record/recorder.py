@@ -21,18 +21,20 @@ from ..autograd.dual import Level, others, pushing
 from ..autograd.profiler import Profiler
 from ..core.backward import to_tensor
 from ..core.engine import BackwardRun
-from ..core.frames import OFF, ON, Frame, Layer, apply_at, current, recorder_of, use
-from ..core.saved import version
+from ..core.frames import OFF, ON, Frame, Layer, apply_at, current, enter, recorder_of, use
+from ..core.saved import plain_tensor, version
 from ..core.tensor import Tensor
 from ..files import written
+from ..scopes import undoing
 from ..tensors.nested import is_tensor, named_in
 from .backward_callbacks import Running
 from .build import numbered
-from .callbacks import begin, edges_of, end, ignore, names_of, nodes_of, passed, tracked_noter
+from .callbacks import FULL, begin, edges_of, end, ignore, names_of, nodes_of, passed, tracked_noter
 from .callers import arguments_of, called, is_seen
 from .event_log import NO_LAYERS, EventLog, uncollected
 from .heard import Heard
 from .inner_calls import Inside, watched
+from .kept_bytes import LARGE
 from .show import mimebundle
 from .times import Clock
 from .values import Event
@@ -87,6 +89,12 @@ class Record(Heard, Layer):
         self.insides: list[Inside] = []  # calls of custom Functions' methods
         self._sights: list = []  # views of the next operation by the layers around
         self._cut: set[int] = set()  # ids of detached tensors, which the log keeps alive
+        self.left = FULL  # operations until the log is evaluated
+        self.reported = 0  # the number of entries when the recording last reported its growth
+        self.folds = False  # True if operations that ran while the recording paused are one operation of the record
+        self.on_full: Callable | None = (
+            None  # called from the program's own code when the recording has grown by FULL entries
+        )
         self.adds_unseen: Any = None  # from_graph.add_unseen, to add operations of a graph that ran in another thread
 
     # ------------------------------------------------------------------ context and layer
@@ -96,10 +104,15 @@ class Record(Heard, Layer):
         frame = Frame(self, top.grad, top.dual, top.inference, top)
         frame.on_op = self.on_op(frame)
         frame.eager_ok = frame.on_op is not None
-        self._scope = use(frame)
-        self._scope.__enter__()
-        begin(self)
-        return self
+        scope = use(frame)
+        scope.old, self._scope = top, scope
+        try:
+            begin(self)
+            enter(frame)
+            return self
+        except BaseException:  # Ctrl-C
+            self.leave()
+            raise
 
     def __exit__(self, *_: object) -> None:
         if self._scope is not None:
@@ -108,25 +121,37 @@ class Record(Heard, Layer):
     @property
     def nest(self) -> list[Record]:
         """This recording and those around it, which hear of the same run of the engine, reads and methods."""
-        frame = None if self.in_method or self._scope is None else self._scope.frame.parent
+        frame = None if self.in_method or self._scope is None else self._scope.value.parent
         return [self, *[layer for layer in recorders_of(frame) if isinstance(layer, Record)]]
 
     def can_stop(self) -> bool:
         """Return True if the program is in no other context than at the beginning."""
         if self._scope is None:
             return False
-        here, first = current(), self._scope.frame
+        here, first = current(), self._scope.value
         return here.layer is self and all([getattr(here, mode) == getattr(first, mode) for mode in MODES])
 
     def stop(self) -> None:
         """End the recording; it can go on later."""
         self._outside = self._scope.old
-        self._scope.__exit__()
-        self.note_unseen_writes()
-        end(self)
-        for t in self._seeded:
-            t._tan = others(t._tan, self.level)
-        self._outer = self._scope = None
+        with undoing(self.leave):
+            enter(self._scope.old)
+            self.note_unseen_writes()
+
+    def leave(self) -> None:
+        """Return to the frame around the recording, unless that is done; Ctrl-C may have come before the end of `stop`."""
+        if self._scope is not None:
+            enter(self._scope.old)
+            end(self)
+            for t in self._seeded:
+                t._tan = others(t._tan, self.level)
+            self._outer = self._scope = None
+
+    passed: Any = None  # hears of operations while the recording pauses; only PyTorch's recording calls it
+
+    def operations(self) -> int:
+        """Return the number of operations of the program, as far as the log is evaluated."""
+        return sum([group.of is None for group in self.groups])
 
     def pause(self) -> None:
         """Stop until `go_on`; values that the program writes in between keep their contents in the record."""
@@ -171,6 +196,9 @@ class Record(Heard, Layer):
             if link is None and (not cls.differentiable or out._a.dtype not in FLOATS):
                 link = edges_of(args)
             self.log.append((cls, out, link, call, offset) + args)
+            self.left -= 1
+            if not self.left or out._a.nbytes >= LARGE:
+                self.look()
             return
         event, outs = Event(cls, above=around[-1] if around else None), out if type(out) is tuple else (out,)
         event.views, self._sights = self._sights[::-1], []
@@ -239,7 +267,7 @@ class Record(Heard, Layer):
             rec.prepare(run)
         if not arrays:
             noted: Any = Running(self, run, grads, None)
-            for outer in [layer for layer in recorders_of(self._scope.frame.parent) if isinstance(layer, Profiler)]:
+            for outer in [layer for layer in recorders_of(self._scope.value.parent) if isinstance(layer, Profiler)]:
                 noted = both(noted, outer.timing(run))
             return noted
         quiet = Frame(self, False, None, False, OFF)  # the user's methods and hooks run under this recording, too
@@ -295,6 +323,19 @@ class Record(Heard, Layer):
         self.log.append([EventLog.ended, event, outs, nodes_of(outs), tangents])
         if self._lent:
             self.settle()
+        self.left -= 1
+        if not self.left or any([plain_tensor(o)._a.nbytes >= LARGE for o in outs if isinstance(o, Tensor)]):
+            self.look()
+
+    def look(self) -> None:
+        """Evaluate a log that has grown or has a large array, give up contents beyond the limit, and report the growth."""
+        self.left = FULL
+        self.settle()
+        self.weigh()
+        grown = self.on_full is not None and len(self.groups) - self.reported >= FULL
+        if grown and self._scope is not None and current() is self._scope.value:
+            self.reported = len(self.groups)
+            self.on_full(self)
 
     def node_made(self, node: Any) -> None:
         """Log a node of a Grad layer inside this recording, whose operation may just have run below."""
@@ -328,7 +369,7 @@ class Record(Heard, Layer):
     def name_values(self, names: dict[int, str]) -> None:
         """Name the values without a name, by the ids of their tensors; an element, such as `out["logits"]`, may get another."""
         for value in self.values:
-            name = names.get(id(value.tensor), "")
+            name = names.get(id(value.owner), "")
             if "[" in name or name.rpartition(".")[2].isdigit():
                 value.element = value.element or name
             else:

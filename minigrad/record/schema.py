@@ -14,6 +14,7 @@ import numpy as np
 
 from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import host
+from ..arrays.memory import distinct
 from .constants import brief
 from .grid import grid
 
@@ -256,10 +257,7 @@ def summary(a: np.ndarray, leaf: bool = False) -> dict:
 
 def statistics(a: np.ndarray) -> dict:
     """Return what describes the elements of an array apart from their places."""
-    elements = a.size
-    a = a[
-        tuple([slice(1) if step == 0 else slice(None) for step in a.strides])
-    ]  # without what an expanded array repeats
+    elements, a = a.size, distinct(a)
     times = elements // a.size
     if a.dtype.kind == "b":
         a = a.astype(np.int8)

@@ -65,12 +65,23 @@ def run_backward(rec: Record, roots: Sequence, asked: bool, seed: np.ndarray | N
     calls_users_code = any(isinstance(node, Ctx) for node in nodes)
     same = same_random_numbers() if calls_users_code else nullcontext()
     rec.added_backward = True
-    with suppressed_warnings(), same, use(ON), rec:  # ON: no recording, profiler or mode around sees it
+    # ON: no recording, profiler or mode around sees it
+    with suppressed_warnings(), same, as_far_as_memory_goes(rec), use(ON), rec:
         seeds = [seed_at(rec, e, leaves, seed) for e in roots]
         engine.run([moved(e, made) for e in roots], seeds, {(leaf, 0) for leaf in leaves})
     old_of = {new: old for old, new in made.items()}
     for ran in rec.insides:
         ran.ctx = old_of.get(ran.ctx, ran.ctx)
+
+
+@contextmanager
+def as_far_as_memory_goes(rec: Record) -> Iterator[None]:
+    """End a backward that the program does not run, with a note, where its gradients need more memory than there is."""
+    try:
+        yield
+    except MemoryError as lacking:
+        why = (getattr(lacking, "problem", "") or str(lacking)).removeprefix("not enough memory: ")
+        rec.notes.append(f"it needs more memory than there is: {why[:1].lower()}{why[1:]}")
 
 
 def seed_at(rec: Record, edge: Any, leaves: list, seed: np.ndarray | None) -> Any:

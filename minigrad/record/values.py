@@ -44,6 +44,17 @@ class ValueInfo:
     lost: bool = False
     within: bool = False  # True if it is a value of a method, whose recording is over
     element: str = ""  # its name in a container of the program
+    gone: tuple | None = None  # weak references to array and tensor of a value that was given up (kept_bytes.py)
+
+    @property
+    def memory(self) -> Any:
+        """The array, also of a value that was given up, as long as the program has it."""
+        return self.array if self.gone is None else self.gone[0]()
+
+    @property
+    def owner(self) -> Any:
+        """The tensor, likewise."""
+        return self.tensor if self.gone is None or self.gone[1] is None else self.gone[1]()
 
     @property
     def is_past(self) -> bool:
@@ -57,6 +68,13 @@ class ValueInfo:
     def numbers(self) -> np.ndarray:
         """Return the same in the host's memory."""
         return host(self.held())
+
+    def content(self) -> np.ndarray | None:
+        """Return the elements as far as they are known; None if only statistics are left."""
+        if self.array is not None and not self.lost:
+            return self.numbers()
+        few = (self.summary or {}).get("values")
+        return None if few is None else np.reshape(np.array(few, np.dtype(self.dtype)), self.shape)
 
 
 class Ref(NamedTuple):
@@ -152,3 +170,8 @@ def bottom(t: Tensor) -> np.ndarray:
     while type(t) is Box:
         t = t._value
     return t._a
+
+
+def elements(t: Tensor) -> np.ndarray:
+    """Return a tensor's elements for a look: unlike `t.numpy()`, this does not make recordings watch the memory for writes."""
+    return host(bottom(t))

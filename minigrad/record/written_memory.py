@@ -69,7 +69,6 @@ class WrittenMemory(Transfers):
         self.settle()
         if not frame.has(self) and not self.holds(a):
             return
-        self.note_unseen_writes()
         self.lend(a)
         while frame is not None:
             if frame.layer is self:
@@ -101,14 +100,20 @@ class WrittenMemory(Transfers):
     def overlapping(self, a: np.ndarray) -> list:
         """Return the values that share memory with an array, and are current or were until a write."""
         for v in self.values[self._sorted :]:
-            if isinstance(v.array, np.ndarray):
-                self._by_memory.setdefault(memory_key(v.array), []).append(v)
+            memory = v.array if v.gone is None else v.memory
+            if isinstance(memory, np.ndarray):
+                self._by_memory.setdefault(memory_key(memory), []).append(v)
         self._sorted = len(self.values)
         found = []
         for key in {memory_key(a), 0} if memory_key(a) else list(self._by_memory):
             there = self._by_memory.get(key, [])
             there[:] = [v for v in there if (not v.is_past if v.within else self.is_current(v) or v.key in self._stale)]
-            found += [v for v in there if not (v.array.size and a.size) or np.may_share_memory(v.array, a)]
+            found += [
+                v
+                for v in there
+                if (m := v.array if v.gone is None else v.memory) is not None
+                and (not (m.size and a.size) or np.may_share_memory(m, a))
+            ]
         return found
 
     def holds(self, a: np.ndarray) -> bool:
@@ -122,7 +127,12 @@ class WrittenMemory(Transfers):
         if not alone:
             self._ids.pop(id(bottom(x)), None)  # it may be known by another array, as a gradient in `.grad` is
         for noted in there:
-            if group is None or noted.array is not bottom(x) or alone and noted.key != id(x):
+            if (
+                group is None
+                or (noted.array if noted.gone is None else noted.memory) is not bottom(x)
+                or alone
+                and noted.key != id(x)
+            ):
                 self.outdate(noted, group)
             else:
                 self._ids.pop(noted.key, None)
@@ -152,7 +162,11 @@ class WrittenMemory(Transfers):
 
     def lend(self, a: np.ndarray) -> None:
         """Note that the program has an array's memory, where NumPy may write unseen from now on."""
-        if (whole := lendable(a)) is not None and id(whole) not in self._lent:
+        if (whole := lendable(a)) is None:
+            return
+        if (known := self._lent.get(id(whole))) is not None:
+            self.note_unseen_write(known)
+        else:
             self._lent[id(whole)] = Lent(whole)
 
     def note_unseen_write(self, lent: Lent) -> None:

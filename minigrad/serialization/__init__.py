@@ -5,6 +5,7 @@ pickle, so `load` uses a separate reader (pickle_reader.py), unless the caller t
 PyTorch's names for both readers; pickle_writer.py gives minigrad's objects these names.
 """
 
+from ..diagnose.boundary import guard as _guard
 from .allowlist import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 from .save_load import get_unsafe_globals_in_checkpoint, load, save
 
@@ -17,3 +18,5 @@ __all__ = [
     "safe_globals",
     "save",
 ]
+
+_guard(__name__)

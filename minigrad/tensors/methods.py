@@ -111,6 +111,9 @@ class Methods(Conversions, TensorMethods, Operations):
                     steps[d] = steps[d + 1] * a.shape[d + 1] if d + 1 < a.ndim else 1
         else:  # NumPy has zeros for empty arrays
             steps = [math.prod([max(n, 1) for n in self.shape[d + 1 :]]) for d in range(self.ndim)]
+        if dim is not None and (not hasattr(dim, "__index__") or not -self.ndim <= dim < self.ndim):
+            kind, got = (IndexError, dim) if hasattr(dim, "__index__") else (TypeError, type(dim).__name__)
+            raise error(kind, "stride", f"dim must be an integer below {self.ndim}, got {got}", "write dim=0 or dim=-1")
         return tuple(steps) if dim is None else steps[dim]
 
     def storage_offset(self) -> int:
@@ -196,20 +199,6 @@ class Methods(Conversions, TensorMethods, Operations):
         return iter(self.unbind(0))
 
 
-def put_memory(t: Tensor, array: Array) -> None:
-    """Give t another memory, whose writes are counted from here on; nodes that saved t read the new numbers."""
-    now, t._ver = version(t), Version()
-    t._ver.n, t._a = now, array
-
-
-def renew_leaf(t: Tensor) -> None:
-    """Give a leaf whose shape or dtype has been changed another end of its edges: gradients of earlier uses have the former."""
-    leaf = t._edge
-    if type(leaf) is Leaf and (leaf._shape, leaf._dtype) != t._spec:
-        t._edge = Leaf(t)
-        t._edge._hooks, leaf._replaced = leaf._hooks, True
-
-
 class BoxMethods:
     """The methods that differ for a transform's tensors: the layer decides which numbers can be read."""
 
@@ -247,3 +236,17 @@ def install() -> None:
         for name, method in [pair for cls in classes for pair in vars(cls).items()]:
             if callable(method) or isinstance(method, property):
                 setattr(owner, name, method)
+
+
+def put_memory(t: Tensor, array: Array) -> None:
+    """Give t another memory, whose writes are counted from here on; nodes that saved t read the new numbers."""
+    now, t._ver = version(t), Version()
+    t._ver.n, t._a = now, array
+
+
+def renew_leaf(t: Tensor) -> None:
+    """Give a leaf whose shape or dtype has been changed another end of its edges: gradients of earlier uses have the former."""
+    leaf = t._edge
+    if type(leaf) is Leaf and (leaf._shape, leaf._dtype) != t._spec:
+        t._edge = Leaf(t)
+        t._edge._hooks, leaf._replaced = leaf._hooks, True

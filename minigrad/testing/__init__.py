@@ -9,6 +9,7 @@ import numpy as np
 
 from ..arrays.halves import widened
 from ..core.tensor import Tensor
+from ..diagnose.boundary import guard as _guard
 from .operations import operations_table
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def check(function: type, *args: Any, skip: Iterable[str] = (), surrogate: bool 
 
     With `surrogate`, backward is deliberately not the derivative of forward, as for a step with a surrogate slope, a
     straight-through estimator, or a gradient reversal: all other rows are checked, and jvp is compared with backward.  The
-    same holds if one of these words stands in a docstring or comment of the Function.
+    same holds if one of these words (or STE, GRL) stands in the name, a docstring or a comment of the Function.
 
     Raises TypeError for anything but a Function, ValueError for an unknown row or if no arguments are found.
 
@@ -98,3 +99,6 @@ def check(function: type, *args: Any, skip: Iterable[str] = (), surrogate: bool 
 def array(x: Any) -> np.ndarray:
     """Return a tensor or a number as an array."""
     return x.detach().numpy() if isinstance(x, Tensor) else np.asarray(x)
+
+
+_guard(__name__)

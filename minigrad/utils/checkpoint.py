@@ -10,6 +10,7 @@ from typing import Any
 
 from ..autograd.graph import saved_tensors_hooks
 from ..core.frames import current
+from ..diagnose.boundary import guard as _guard
 from ..errors import error
 from ..nn import Sequential
 from .recomputation import CheckpointError, Contexts, Region, Surroundings, noop_context_fn
@@ -121,3 +122,6 @@ def checkpoint_sequential(
         chosen = part(steps[i * size : (i + 1) * size])
         input = checkpoint(chosen, input, preserve_rng_state=preserve_rng_state)
     return part(steps[(segments - 1) * size :])(input)
+
+
+_guard(__name__)

@@ -17,6 +17,7 @@ from ..arrays import dtypes
 from ..arrays.memory import storage
 from ..config import install
 from ..core.tensor import Tensor
+from ..diagnose.boundary import guard as _guard
 from ..errors import error
 from ..nn.module import Module
 from ..ops.from_data import from_numpy
@@ -254,3 +255,6 @@ def as_tensor(who: str, name: str, a: np.ndarray) -> Tensor:
 def quoted(names: Iterable[str]) -> str:
     """Return names in PyTorch's list format."""
     return ", ".join(f'"{name}"' for name in sorted(names))
+
+
+_guard(__name__)

@@ -8,6 +8,7 @@ beginning of the `__exit__` that a `with` calls.
 import contextvars
 import dis
 import os
+import subprocess
 import sys
 from functools import cache
 
@@ -16,6 +17,7 @@ import pytest
 import minigrad
 from minigrad.autograd import Function, forward_ad, graph
 from minigrad.core.frames import OFF, use
+from minigrad.events import events
 
 FOLDER = os.path.dirname(minigrad.__file__)
 
@@ -177,3 +179,132 @@ def test_leaving_a_mode_runs_no_python(program):
     finally:
         sys.setprofile(None)
     assert "change" in called and not {"__del__", "not_entered"} & set(called)
+
+
+# ---------------------------------------------------------------------- every line
+RESTORING = {
+    "tracing",
+    "restore",
+    "listen",
+    "undoing",
+    "add",
+    "remove",
+    "__enter__",
+    "stop",
+    "leave",
+    "begin",
+    "end",
+    "run",
+}
+FACTOR = minigrad.ones(2, requires_grad=True)
+KEPT = []
+
+
+class AtLine:
+    """Raises KeyboardInterrupt before the line with a number, of those in functions that set something or restore it."""
+
+    def __init__(self, number):
+        self.number, self.places = number, []
+
+    def trace(self, frame, event, _):
+        code = frame.f_code
+        if not code.co_filename.startswith(FOLDER) or code.co_name not in RESTORING:
+            return None
+        if event == "line":
+            self.places.append((os.path.basename(code.co_filename), frame.f_lineno))
+            if len(self.places) == self.number:
+                raise KeyboardInterrupt
+        return self.trace
+
+
+def at_line(program, number):
+    """Run a program until a line; return the lines up to there."""
+    one, before = AtLine(number), sys.gettrace()
+    sys.settrace(one.trace)
+    try:
+        program()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(before)
+    return one.places
+
+
+def keeps(x):
+    KEPT.append(x)
+    return x * KEPT[0]
+
+
+def differentiates(x):
+    (x * FACTOR).sum().backward()
+    return print()
+
+
+def refused():
+    minigrad.compile(keeps)(X * 1)
+
+
+def refused_with_gradients():
+    minigrad.compile(differentiates)(X)
+    FACTOR.grad = None
+
+
+def recorded():
+    minigrad.record(lambda x: (x * x).sum(), X)
+
+
+def profiled():
+    with minigrad.autograd.profiler.profile():
+        pass
+
+
+@pytest.mark.cpu("is about modes, which a device does not know, and stops at hundreds of places")
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("program", [refused, refused_with_gradients, recorded, profiled])
+def test_an_interrupt_at_any_line_that_restores_leaves_nothing_behind(program):
+    program()
+    lines, left = at_line(program, 0), []
+    state = lambda: (FACTOR._edge, X._edge, [o for o in events.observers if type(o).__name__ == "Captures"])
+    before = state()
+    ends = {line: number for number, line in enumerate(lines, 1)}
+    starts = {line: number for number, line in reversed([*enumerate(lines, 1)])}
+    for number in sorted({*starts.values(), *ends.values()}):
+        FACTOR.grad = None
+        place = (context := contextvars.copy_context()).run(at_line, program, number)[-1]
+        left += [(place, name) for name in changed(context)]
+        assert context.run(lambda: (X * 2.0).sum().item()) == 6.0, place
+        assert state() == before, place
+    assert len(starts) > 5 and not left
+
+
+IMPORT = """
+import sys
+
+def interrupt(frame, event, _):
+    if not frame.f_code.co_filename.endswith(sys.argv[1]) or frame.f_code.co_name != "<module>":
+        return None
+    if event == "line" and frame.f_lineno >= int(sys.argv[2]):
+        sys.settrace(None)
+        raise KeyboardInterrupt
+    return interrupt
+
+sys.settrace(interrupt)
+try:
+    import minigrad
+except KeyboardInterrupt:
+    import minigrad
+    x = minigrad.tensor([1.0, 2.0], requires_grad=True)
+    minigrad.nn.functional.relu(x * x.exp()).var().backward()
+    print(x.grad is not None)
+"""
+
+
+@pytest.mark.cpu("is about imports")
+@pytest.mark.parametrize("file", ["ops/pointwise.py", "core/tensor.py", "nn/module.py", "minigrad/__init__.py"])
+def test_an_import_that_was_interrupted_works_the_second_time(file):
+    path = os.path.join(FOLDER, file.removeprefix("minigrad/"))
+    with open(path, encoding="utf-8") as source:
+        line = len(source.readlines()) * 3 // 4
+    given = [sys.executable, "-c", IMPORT, os.path.normpath(file), str(line)]
+    done = subprocess.run(given, capture_output=True, text=True, cwd=os.path.dirname(FOLDER), check=False)
+    assert (done.stdout, done.stderr) == ("True\n", "")

@@ -1,5 +1,7 @@
 """autocast runs products in half precision and losses in float32; GradScaler leaves out steps with gradients that overflow."""
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -182,6 +184,65 @@ def test_gradients_can_be_clipped_between():
 def test_update_before_step_is_refused():
     with pytest.raises(AssertionError, match=r"scaler\.step\(optimizer\); scaler\.update\(\)"):
         torch.amp.GradScaler("cpu").update()
+
+
+def test_a_call_in_the_wrong_order_is_told():
+    def step_twice(scaler, sgd, loss):
+        scaler.scale(loss()).backward()
+        scaler.step(sgd)
+        scaler.step(sgd)
+
+    def unscale_after_step(scaler, sgd, loss):
+        scaler.scale(loss()).backward()
+        scaler.step(sgd)
+        scaler.unscale_(sgd)
+
+    def no_gradient(scaler, sgd, loss):
+        scaler.scale(loss())
+        scaler.step(sgd)
+
+    def update_alone(scaler, sgd, loss):
+        scaler.scale(loss())
+        scaler.update()
+
+    def two_scales(scaler, sgd, loss):
+        scaler.scale(loss())
+        scaler.update(torch.ones(2))
+
+    def copy_between(scaler, sgd, loss):
+        scaler.scale(loss()).backward()
+        scaler.step(sgd)
+        copy.copy(scaler)
+
+    def half_gradients(scaler, sgd, loss):
+        w = torch.ones(1, dtype=torch.float16, requires_grad=True)
+        scaler.scale(w.sum()).backward()
+        scaler.step(torch.optim.SGD([w]))
+
+    cases = [
+        (step_twice, RuntimeError, r"step: step\(\) has already been called since the last update"),
+        (unscale_after_step, RuntimeError, r"unscale_\(\) is being called after step\(\)"),
+        (no_gradient, AssertionError, "No inf checks were recorded for this optimizer"),
+        (update_alone, AssertionError, "No inf checks were recorded prior to update"),
+        (two_scales, AssertionError, "a float or a tensor of 1 element"),
+        (copy_between, AssertionError, "pickled or copied at the beginning of an iteration"),
+        (half_gradients, ValueError, "Attempting to unscale FP16 gradients"),
+        (lambda s, o, loss: s.step(o), AssertionError, "Attempted step but _scale is None"),
+        (lambda s, o, loss: s.step(o, closure=loss), RuntimeError, "Closure use is not currently supported"),
+        (lambda s, o, loss: s.scale(3), ValueError, "a Tensor or an iterable of Tensors, but got int"),
+        (lambda s, o, loss: s.load_state_dict({}), RuntimeError, "source state dict is empty"),
+        (lambda s, o, loss: torch.amp.GradScaler("cpu", growth_factor=1.0), AssertionError, "growth_factor > 1.0"),
+    ]
+    for program, kind, words in cases:
+        w = torch.ones(1, requires_grad=True)
+        with pytest.raises(kind, match=words):
+            program(torch.amp.GradScaler("cpu"), torch.optim.SGD([w], lr=0.1), lambda w=w: (w * w).sum())
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_scaler_without_its_device_says_that_it_is_off():
+    with pytest.warns(torch.MinigradWarning, match="GradScaler: does nothing: there is no GPU"):
+        assert not torch.amp.GradScaler().is_enabled()
 
 
 def test_its_state_can_be_saved_and_taken_over():

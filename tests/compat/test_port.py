@@ -23,7 +23,7 @@ def found(text):
         ("import torch.nn.functional as F\nF.relu(x, inplce=True)", 2, "torch.nn.functional.relu"),
         ("from torchaudio import datasets\ndatasets.YESNO('.')", 2, "torchaudio.datasets.YESNO"),
         ("from torchaudio.datasets import YESNO\nsound = YESNO('.')", 2, "torchaudio.datasets.YESNO"),
-        ("from torch.profiler import profile, schedule; schedule(wait=1)", 1, "torch.profiler.schedule"),
+        ("from torch.utils.benchmark import Timer, Fuzzer; Fuzzer()", 1, "torch.utils.benchmark.Fuzzer"),
         ("import torch.multiprocessing as mp\nmp.spawn(f)", 2, "torch.multiprocessing.spawn"),
         ("from torch.library import Library; Library()", 1, "torch.library.Library"),
         ("import torch\ny = x.apply_(f)", 2, "Tensor.apply_"),

@@ -77,10 +77,8 @@ def test_no_name_of_the_table_is_there():
         ("nn.utils.parametrizations.orthogonal", "torch.matrix_exp(X.triu(1) - X.triu(1).mT)"),
         ("nn.utils.remove_weight_norm", "remove_parametrizations(module, 'weight')"),
         ("nn.utils.fusion.fuse_conv_bn_eval", "call model.eval()"),
-        ("utils.benchmark.Timer", "use Python's timeit"),
+        ("utils.benchmark.CallgrindStats", "Timer(...).blocked_autorange()"),
         ("nn.utils.skip_init", "to_empty(device='cpu')"),
-        ("nn.utils.convert_parameters.parameters_to_vector", "torch.cat([p.flatten() for p in parameters])"),
-        ("optim.lr_scheduler.PolynomialLR", "use optim.lr_scheduler.LambdaLR"),
         ("optim.swa_utils.get_ema_avg_fn", "pass avg_fn="),
     ],
 )

@@ -88,6 +88,16 @@ def test_images_and_classes_are_those_of_the_files(tmp_path, name, train):
     )
 
 
+@pytest.mark.parametrize("train", [True, False])
+def test_the_older_names_of_images_and_classes_warn_and_are_the_same(tmp_path, train):
+    written(tmp_path / "MNIST" / "raw", mnist_files())
+    found = D.MNIST(tmp_path, train)
+    for old, new in {"data": "data", "labels": "targets"}.items():
+        for part in ("train", "test"):
+            with pytest.warns(UserWarning, match=f"{part}_{old} has been renamed {new}"):
+                assert getattr(found, f"{part}_{old}") is getattr(found, new)
+
+
 def test_both_transforms_are_applied_and_shown_as_torchvision_shows_them(tmp_path):
     written(tmp_path / "MNIST" / "raw", mnist_files())
     data = D.MNIST(
@@ -132,7 +142,24 @@ def test_a_file_whose_size_its_header_does_not_state_is_refused(tmp_path, damage
         D.MNIST(tmp_path)
 
 
+def test_images_without_labels_are_refused_with_both_numbers(tmp_path):
+    files = mnist_files() | {"train-labels-idx1-ubyte": mnist_files()["t10k-labels-idx1-ubyte"]}
+    written(tmp_path / "MNIST" / "raw", files)
+    with pytest.raises(RuntimeError, match=r"MNIST: \S+ has 5 images and 3 labels(?s:.*)delete its files"):
+        D.MNIST(tmp_path)
+
+
 # ---------------------------------------------------------------- downloads
+def test_a_download_goes_through_no_link(tmp_path, server):
+    raw, own = tmp_path / "MNIST" / "raw", tmp_path / "own"
+    own.write_text("mine")
+    raw.mkdir(parents=True)
+    for name in ("train-images-idx3-ubyte.gz", "train-images-idx3-ubyte.gz.part"):
+        (raw / name).symlink_to(own)
+    assert len(D.MNIST(tmp_path, download=True)) == 5
+    assert own.read_text() == "mine" and (raw / "train-images-idx3-ubyte.gz.part").is_symlink()
+
+
 def test_missing_files_are_fetched_once_and_from_the_mirror_that_has_them(tmp_path, server):
     assert len(D.MNIST(tmp_path, download=True)) == 5
     assert sorted(file.name for file in (tmp_path / "MNIST" / "raw").iterdir()) == sorted(
@@ -160,7 +187,7 @@ def test_without_a_network_the_error_says_which_files_belong_where(tmp_path, mon
 def test_a_damaged_download_leaves_nothing_and_a_damaged_file_is_named(tmp_path, server):
     (server / "t10k-labels-idx1-ubyte.gz").write_bytes(b"<html>")
     with pytest.raises(
-        RuntimeError, match="lacks t10k-labels-idx1-ubyte.gz .*t10k-labels-idx1-ubyte.gz has another digest"
+        RuntimeError, match="lacks t10k-labels-idx1-ubyte.gz .*t10k-labels-idx1-ubyte.gz: it has another digest"
     ):
         D.MNIST(tmp_path, download=True)
     raw = tmp_path / "MNIST" / "raw"
@@ -348,7 +375,7 @@ import torchvision.transforms.functional as TF
 from torchvision import datasets, models, utils
 from torchvision.datasets.folder import ImageFolder
 from torchvision.io import read_video
-from torchvision.models import ResNet18_Weights, resnet18
+from torchvision.models import densenet121
 from torchvision.transforms import *
 from torchvision.transforms import GaussianBlur, InterpolationMode, v2
 from torchvision.utils import make_grid, save_image
@@ -385,8 +412,10 @@ def test_torchvision_that_is_loaded_comes_back(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "fix"),
     [
-        ("models.resnet18(weights=None)", "write the network as a Module: docs/howto/port.md has a LeNet"),
-        ("resnet18(weights=ResNet18_Weights.DEFAULT)", "write the network as a Module"),
+        (
+            "models.densenet121(weights=None)",
+            "resnet50, vgg16 or vgg19, or write the network as a Module",
+        ),
         ("transforms.GaussianBlur(3)", "use Pillow, or operations on tensors"),
         ("read_video('x.png')", "use Pillow, or operations on tensors"),
     ],
@@ -405,4 +434,4 @@ def test_names_that_are_not_there_are_neither_models_nor_optimizers():
     names["loss"].backward()
     names["optimizer"].step()
     named = set(names_of_tensors(names).values())
-    assert {"loss", "net.weight", "net.weight.exp_avg"} <= named and not is_module(names["resnet18"])
+    assert {"loss", "net.weight", "net.weight.exp_avg"} <= named and not is_module(names["densenet121"])

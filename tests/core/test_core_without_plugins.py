@@ -57,7 +57,7 @@ else:
     raise AssertionError("a graph was gone through twice")
 
 loaded = {{name.split(".")[1] for name in sys.modules if name.startswith("minigrad.")}}
-assert loaded <= {{"arrays", "config", "core", "errors", "events", "places", "signatures"}}, loaded
+assert loaded <= {{"arrays", "config", "core", "errors", "events", "places", "scopes", "signatures"}}, loaded
 """
 
 

@@ -21,7 +21,8 @@ minigrad.errors minigrad.func minigrad.linalg minigrad.nn minigrad.nn.functional
 minigrad.nn.utils minigrad.nn.utils.parametrizations minigrad.nn.utils.parametrize minigrad.nn.utils.rnn
 minigrad.optim minigrad.optim.lr_scheduler minigrad.optim.swa_utils minigrad.profiler minigrad.random
 minigrad.record minigrad.serialization minigrad.testing minigrad.utils.checkpoint
-minigrad.utils.data minigrad.utils.safetensors viz viz.figures viz.training lessons lessons.expect""".split()
+minigrad.utils.benchmark minigrad.utils.data minigrad.utils.safetensors
+minigrad.utils.tensorboard viz viz.figures viz.training lessons lessons.expect""".split()
 OPERATIONS = {id(entry.function): entry for entry in TABLE.values()}
 
 

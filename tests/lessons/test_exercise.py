@@ -148,9 +148,12 @@ def test_a_verdict_shows_itself_in_a_notebook_with_its_picture():
     assert "<b>" not in Verdict("x", "wrong", "a <b> c")._repr_html_().split("</b>: ")[1]
 
 
-def test_progress_that_cannot_be_read_or_written_does_not_stop_a_check(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "damaged", ["{", "null", "5", "[" * 100_000, '["three_uses"]', '{"count_paths": null}', "\xff"]
+)
+def test_progress_that_cannot_be_read_or_written_does_not_stop_a_check(tmp_path, monkeypatch, damaged):
     broken = tmp_path / "progress.json"
-    broken.write_text("{")
+    broken.write_text(damaged, encoding="latin-1")
     monkeypatch.setenv("MINIGRAD_LESSONS_PROGRESS", str(broken))
     assert progress.load() == {}
     assert lessons.check("three_uses", 12.0) and list(progress.load()) == ["three_uses"]

@@ -22,12 +22,12 @@ def node():
 class Page:
     """A Node process with the library, or only what some expressions need of it."""
 
-    def __init__(self, texts=None):
+    def __init__(self, texts=None, evaluator="evaluator.mjs"):
         folder = Path(__file__).parent
         self.folder = tempfile.TemporaryDirectory()
         path = Path(self.folder.name) / "live.js"
         path.write_text(script(texts))
-        command = [node(), str(folder / "evaluator.mjs"), str(path)]
+        command = [node(), str(folder / evaluator), str(path)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def __enter__(self):

@@ -234,6 +234,35 @@ def schedule_before_optimizer():
     optimizer.step()  # -
 
 
+@mistake("ExponentialLR", remedy="get_last_lr()", says="next-learning-rate")
+def rate_that_comes_next():
+    """The learning rate is read with `get_lr()`.
+
+    That is the rate that the schedule computes next; `get_last_lr()` is the current one.
+    """
+    w = torch.ones(3, requires_grad=True)
+    schedule = torch.optim.lr_scheduler.ExponentialLR(torch.optim.SGD([w], lr=0.1), 0.5)
+    return schedule.get_lr()  # - <-
+    # + return schedule.get_last_lr()
+
+
+@mistake("ExponentialLR", remedy="scheduler.step()", says="schedule-epoch")
+def schedule_with_epochs():
+    """A schedule's step gets the number of the epoch.
+
+    It counts the epochs itself. A number makes it jump to that epoch, and to PyTorch's closed form of the rate.
+    """
+    w = torch.ones(3, requires_grad=True)
+    optimizer = torch.optim.SGD([w], lr=0.1)
+    schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+    for epoch in range(2):
+        optimizer.zero_grad()
+        (w * w).sum().backward()
+        optimizer.step()
+        schedule.step(epoch)  # - <-
+        # + schedule.step()
+
+
 @mistake("SGD", "several times", remedy="dict.fromkeys", says="repeated-parameter")
 def parameter_twice():
     """A parameter is in an optimizer's list twice.

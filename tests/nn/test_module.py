@@ -301,7 +301,7 @@ def test_dictionary_of_parameters():
     named = nn.ParameterDict({"a": minigrad.ones(2)})
     named["b"] = nn.Parameter(minigrad.ones(3))
     assert list(named.keys()) == ["a", "b"] == list(named.state_dict()) and named["a"].requires_grad
-    assert repr(named).splitlines()[1] == "    (a): Parameter containing: [minigrad.float32 of size 2]"
+    assert repr(named).splitlines()[1] == "    (a): Parameter containing: [minigrad.FloatTensor of size 2]"
     assert named.pop("a").shape == (2,) and "a" not in named and named.get("zz") is None
 
 
@@ -315,3 +315,14 @@ def test_an_older_state_dict_may_lack_a_newer_name():
     model.load_state_dict(dict(state))
     state._metadata["0"]["version"] = 1
     model.load_state_dict(state)
+
+
+def test_a_dictionary_and_a_list_of_parameters_keep_other_values():
+    held = minigrad.nn.ParameterDict({"w": minigrad.ones(1), "n": 3})
+    held["n"], held["name"] = 4, "a"
+    assert held["n"] == 4 and list(held) == ["n", "w", "name"] and [n for n, _ in held.named_parameters()] == ["w"]
+    held["n"] = minigrad.ones(2)
+    assert sorted(held.state_dict()) == ["n", "w"] and held.pop("name") == "a" and "name" not in held
+    row = minigrad.nn.ParameterList([minigrad.ones(1), 3, None])
+    row[1] = 5
+    assert row[1] == 5 and row[-1] is None and len(row) == 3 and "(1): Object of type: int" in repr(row)

@@ -52,7 +52,7 @@ CASES = [
     ("rnn.pad_sequence([T(2)], padding_side='top')", 'pad_sequence', "but got 'top'", "write padding_side='right'"),
     ('rnn.pad_packed_sequence(rnn.pack_sequence([T(3)]), total_length=2)', 'pad_packed_sequence', 'total_length=2 is less',
      'pass total_length=3 or more'),
-    ('nn.LSTM(2, 3)(rnn.pack_sequence([T(3, 4)]))', 'LSTM', 'got (3, 4)', 'make its last size 2'),
+    ('nn.LSTM(2, 3)(rnn.pack_sequence([T(3, 4)]))', 'LSTM', 'its last size is 4', 'make its last size 2'),
     ('nn.GRU(2, 3)(rnn.pack_sequence([T(3, 2)]), T(1, 2, 3))', 'GRU', 'of shape (1, 1, 3), got', 'pass zeros(1, 1, 3)'),
 ]
 # fmt: on

@@ -218,3 +218,61 @@ def test_state_of_a_sequence_of_schedules_goes_on():
     other.load_state_dict(schedule.state_dict())
     schedule.step(), other.step()
     assert schedule.get_last_lr() == other.get_last_lr() == [a.param_groups[0]["lr"]] == [b.param_groups[0]["lr"]]
+
+
+def test_parameters_come_from_any_iterable():
+    a, b = leaf(1.0), leaf(2.0)
+    for given in (
+        minigrad.nn.ParameterList([a, b]),
+        {"a": a, "b": b}.values(),
+        map(lambda p: p, (a, b)),
+        [("a", a), ("b", b)],
+    ):
+        (group,) = optim.SGD(given).param_groups
+        assert group["params"][0].item() == 1 and len(group["params"]) == 2
+
+
+def test_a_rate_in_a_tensor_is_read_at_every_step_of_a_large_parameter():
+    p, rate = minigrad.zeros(2000, requires_grad=True), minigrad.tensor(1.0)
+    optimizer = optim.Adam([p], rate)
+    for _ in range(3):
+        p.grad = minigrad.ones(2000)
+        optimizer.step()
+        rate.mul_(0.5)
+    assert np.allclose(p.detach().numpy(), -1.75)
+
+
+def test_a_step_of_a_subclass_runs_its_hooks_once():
+    class Own(optim.SGD):
+        def step(self, closure=None):
+            return super().step(closure)
+
+    p, seen = leaf(1.0), []
+    optimizer = Own([p], lr=1.0)
+    optimizer.register_step_post_hook(lambda *given: seen.append(p.item()))
+    step(optimizer, p, [1.0])
+    assert seen == [0.0]
+
+
+def test_init_group_of_a_subclass_chooses_what_a_step_updates():
+    class First(optim.Adam):
+        def _init_group(self, group, params, grads, exp_avgs, *others):
+            super()._init_group(group, params, grads, exp_avgs, *others)
+            assert len(params) == len(exp_avgs) == 2
+            del params[1:], grads[1:]
+
+    p, q = leaf(0.0), leaf(0.0)
+    q.grad = minigrad.ones(1, dtype=minigrad.float64)
+    assert np.allclose(step(First([p, q], lr=0.1), p, [1.0]), [-0.1]) and q.item() == 0
+
+
+def test_a_loaded_state_reaches_setstate_of_a_subclass():
+    class Older(optim.SGD):
+        def __setstate__(self, state):
+            super().__setstate__(state)
+            for group in self.param_groups:
+                group.setdefault("of_old", 3)
+
+    optimizer = Older([leaf(1.0)], lr=0.5)
+    optimizer.load_state_dict(optimizer.state_dict())
+    assert optimizer.param_groups[0]["of_old"] == 3

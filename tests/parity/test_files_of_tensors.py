@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 import minigrad  # noqa: E402
+from tests.parity.test_schedules import SCHEDULES, optimizer_of  # noqa: E402
 
 pytestmark = pytest.mark.parity
 DTYPES = "float16 bfloat16 float32 float64 int8 int16 int32 int64 uint8 bool".split()
@@ -140,37 +141,19 @@ def test_training_goes_on_in_the_other_library(writer, reader):
     assert there[2].milestones == Counter([1, 1, 3]) and there[2].last_epoch == 2
 
 
-SCHEDULES = {
-    "StepLR": lambda s, o: s.StepLR(o, 2),
-    "MultiStepLR": lambda s, o: s.MultiStepLR(o, [1, 5, 5]),
-    "LinearLR": lambda s, o: s.LinearLR(o),
-    "ExponentialLR": lambda s, o: s.ExponentialLR(o, 0.9),
-    "CosineAnnealingLR": lambda s, o: s.CosineAnnealingLR(o, 5),
-    "CosineAnnealingWarmRestarts": lambda s, o: s.CosineAnnealingWarmRestarts(o, 3, 2),
-    "CyclicLR": lambda s, o: s.CyclicLR(o, 0.01, 0.1, 3),
-    "OneCycleLR": lambda s, o: s.OneCycleLR(o, 0.1, 20),
-    "ReduceLROnPlateau": lambda s, o: s.ReduceLROnPlateau(o, patience=1),
-    "LambdaLR": lambda s, o: s.LambdaLR(o, lambda epoch: 0.9**epoch),
-    "SequentialLR": lambda s, o: s.SequentialLR(o, [s.LinearLR(o), s.ExponentialLR(o, 0.9)], [2]),
-}
-
-
 @pytest.mark.parametrize("writer, reader", LIBRARIES, ids=["minigrad to torch", "torch to minigrad"])
 @pytest.mark.parametrize("name", SCHEDULES)
+@pytest.mark.filterwarnings("ignore")
 def test_a_schedule_goes_on_in_the_other_library(name, writer, reader):
     def started(library):
-        optimizer = library.optim.SGD([library.ones(1, requires_grad=True)], lr=0.1, momentum=0.9)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return optimizer, SCHEDULES[name](library.optim.lr_scheduler, optimizer)
+        optimizer = optimizer_of(library)
+        return optimizer, SCHEDULES[name](library.optim.lr_scheduler, optimizer)
 
     def rates(optimizer, schedule, steps):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            for _ in range(steps):
-                optimizer.step()
-                schedule.step(*([1.0] if name == "ReduceLROnPlateau" else []))
-                yield optimizer.param_groups[0]["lr"]
+        for _ in range(steps):
+            optimizer.step()
+            schedule.step()
+            yield optimizer.param_groups[0]["lr"]
 
     here, there = started(writer), started(reader)
     assert list(rates(*here, 4))

@@ -280,3 +280,26 @@ def test_averaged_models_and_their_batch_norms_are_pytorchs(settings):
         swa.update_bn(batches, averaged)
         told.append(numbers(dict(averaged.state_dict())))
     same(told[1], told[0], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("prepend", [False, True])
+def test_hooks_of_states_are_called_as_pytorchs(prepend):
+    told = []
+    for lib in (torch, minigrad):
+        seen, optimizer = [], lib.optim.SGD([lib.ones(2, requires_grad=True)], lr=0.1)
+
+        def note(what, result=None, seen=seen):
+            return lambda opt, *state: seen.append((what, type(opt).__name__, *map(sorted, state))) or result
+
+        for i in (0, 1):
+            optimizer.register_state_dict_pre_hook(note(f"pre {i}"), prepend)
+            optimizer.register_load_state_dict_post_hook(note(f"loaded {i}"), prepend)
+        handle = optimizer.register_state_dict_post_hook(lambda opt, state: {**state, "more": 1}, prepend)
+        optimizer.register_state_dict_post_hook(note("made"), prepend)
+        state = optimizer.state_dict()
+        changed = {**state, "param_groups": [{**state["param_groups"][0], "lr": 7.0}]}
+        optimizer.register_load_state_dict_pre_hook(note("loading", changed), prepend)
+        optimizer.load_state_dict(state)
+        handle.remove()
+        told.append((seen, sorted(state), sorted(optimizer.state_dict()), optimizer.param_groups[0]["lr"]))
+    assert told[0] == told[1]

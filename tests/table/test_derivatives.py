@@ -7,6 +7,7 @@ import pytest
 
 import minigrad
 from minigrad import func
+from minigrad.arrays.memory import is_new
 from minigrad.autograd import forward_ad, grad
 from minigrad.ops.base.registry import TABLE
 from tests.autograd.test_dual_saved import check
@@ -137,3 +138,33 @@ def test_func_grad_gives_the_gradients_of_eager_mode(name, sample):
 def test_hooks_and_checkpoints_keep_the_tangents_of_saved_tensors(name):
     sample = TABLE[name].samples[0]
     check(lambda *given: weighted(name, sample, given), run_on_all(name, sample)[1], f"{name}({sample})")
+
+
+@each_operation(SMOOTH)
+def test_a_write_to_a_gradient_reaches_nothing_else(name, sample):
+    leaves = fresh(run(name, sample)[1])
+    outs = tracked(run(name, sample, leaves=leaves)[0])
+    if not outs:
+        return
+    seeds = [minigrad.ones_like(o) for o in outs]
+    before, of_each_run = [t.detach().clone() for t in (*outs, *leaves)], []
+    for _ in range(2):
+        minigrad.autograd.backward(outs, seeds, retain_graph=True)
+        of_each_run.append([None if leaf.grad is None else leaf.grad.clone() for leaf in leaves])
+        for leaf, g in zip(leaves, of_each_run[-1]):
+            if g is not None:
+                assert np.array_equal(leaf.grad, g, equal_nan=True), "another gradient was written to"
+                leaf.grad.fill_(77)
+                leaf.grad = None
+    for a, b in zip(before + of_each_run[0], [*outs, *leaves, *of_each_run[1]]):
+        assert a is b or np.array_equal(a, b.detach(), equal_nan=True)
+    assert all((seed == 1).all() for seed in seeds)
+
+
+def test_an_array_for_two_edges_is_new_for_neither():
+    a, b = np.ones(2), np.ones(2)
+    assert (
+        is_new(b, a, [(None, a), (None, b)])
+        and not is_new(b, a, [(None, b), (None, b)])
+        and not is_new(a, a, [(None, a)])
+    )

@@ -1,9 +1,12 @@
 """A wrong derivative of a Function is explained by what is true of it."""
 
+import re
+
 import pytest
 
 import minigrad as torch
 from minigrad.testing import check
+from minigrad.testing.function_checks import variants
 
 X = torch.tensor([0.3, -0.2, 0.9])
 
@@ -115,10 +118,64 @@ class Short(Commented):
         return g.clone()
 
 
-@pytest.mark.parametrize(("made", "word"), [(Commented, "straight through"), (Short, "STE")])
+class Starred(Commented):
+    @staticmethod
+    def backward(ctx, g):
+        # ********** ste **********
+        return g.clone()
+
+
+# The domain classifier's part of the loss, with a reversal.
+class Above(Commented):
+    @staticmethod
+    def backward(ctx, g):
+        return g.clone()
+
+
+@pytest.mark.parametrize(
+    ("made", "word"), [(Commented, "straight through"), (Short, "STE"), (Starred, "ste"), (Above, "reversal")]
+)
 def test_a_comment_says_it_too(made, word):
     row = check(made, X)["gradients"]
     assert row.status == "not defined" and f'a comment in it says "{word}"' in row.message
+
+
+NAMES = {
+    "RoundSTE": "STE",
+    "_sign_ste": "ste",
+    "STEFunction": "STE",
+    "SteSign": "Ste",
+    "GRL": "GRL",
+    "GradReverse": "Grad Reverse",
+    "GradientReversalFn": "Gradient Reversal",
+    "RevGrad": "Rev Grad",
+    "ReverseLayerF": "Reverse Layer",
+    "StraightThroughEstimator": "Straight Through",
+    "SurrogateSpike": "Surrogate",
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_name_says_it_too(name):
+    row = check(type(name, (function(*SURROGATES["step"]),), {}), X)["gradients"]
+    assert row.status == "not defined" and f'its name says "{NAMES[name]}"' in row.message
+
+
+def test_the_function_in_which_a_class_is_made_says_it_too():
+    def round_ste():
+        return function(*SURROGATES["step"])
+
+    made = round_ste()
+    made.__qualname__ = "round_ste.<locals>.Round"
+    assert 'its name says "ste"' in check(made, X)["gradients"].message
+
+
+@pytest.mark.parametrize(
+    "name", ["Step", "Stepwise", "Costed", "Reverse", "ReverseMode", "ReverseModeGradient", "Graded"]
+)
+def test_similar_names_do_not_say_it(name):
+    made = type(name, (function(*SURROGATES["step"]),), {"__qualname__": name})
+    assert check(made, X)["gradients"].status == "fails"
 
 
 def test_text_in_quotes_is_no_comment():
@@ -257,3 +314,45 @@ class PositiveRoot(torch.autograd.Function):
 def test_the_row_on_compilation_tries_other_inputs_that_the_function_takes():
     x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
     assert check(PositiveRoot, x)["compiled"].status != "fails"
+
+
+def test_an_error_without_a_message_in_the_functions_methods_is_named_by_its_class():
+    class Column(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            if x.dim() != 2:
+                raise ValueError
+            ctx.save_for_backward(x)
+            return x[:, 0].clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return torch.stack([g, *[torch.zeros_like(g)] * (x.shape[1] - 1)], 1)
+
+    result = check(Column, torch.rand(3, 2, dtype=torch.float64))
+    assert result.ok and "dimensions: ValueError" in result["no dimensions"].message
+
+
+def test_an_error_of_the_check_itself_is_not_blamed_on_the_function(monkeypatch):
+    monkeypatch.setattr(variants, "LAYOUTS", {"strided": None})
+    result = check(function(lambda x: x * x, lambda x, g: 2 * x * g), X)
+    assert result.ok and result["layouts"].status == "left out"
+    says = r"check failed internally, which is not your mistake; please report it \(TypeError: "
+    assert re.match(rf"{says}.*, at variants.py:\d+\)$", result["layouts"].message)
+
+
+def test_a_function_of_float32_tensors_outside_is_said_to_be_one():
+    kernel = torch.tensor([0.5, 2.0])
+
+    class Fixed(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return torch.mv(torch.ones(2, 2, dtype=torch.float32) * kernel, x)
+
+        @staticmethod
+        def backward(ctx, g):
+            return torch.mv((torch.ones(2, 2) * kernel).t(), g)
+
+    result = check(Fixed, torch.tensor([1.0, 2.0]))
+    assert "forward runs on float32, but not on float64, in which check compares numbers" in result["forward"].message

@@ -1,5 +1,7 @@
 """Samplers: every index as often as it should come."""
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 import minigrad as torch
 from minigrad.utils.data import (
     BatchSampler,
+    DataLoader,
     DistributedSampler,
     RandomSampler,
     Sampler,
@@ -112,3 +115,15 @@ def test_a_share_belongs_to_a_process():
         DistributedSampler(range(4), num_replicas=2, rank=2)
     with pytest.raises((ValueError, RuntimeError), match="pass num_replicas= and rank="):
         DistributedSampler(range(4))
+
+
+@pytest.mark.parametrize("replacement", [False, True])
+def test_a_sampler_of_endless_length_begins_at_once(replacement):
+    tracemalloc.start()
+    try:
+        sampler = RandomSampler(range(40), replacement, num_samples=10**12)
+        batches = iter(DataLoader(range(40), batch_size=3, sampler=sampler))
+        assert len(sampler) == 10**12 and [len(next(batches)) for _ in range(30)] == [3] * 30
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()

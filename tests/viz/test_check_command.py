@@ -228,6 +228,126 @@ def test_a_surrogate_is_asked_about_once_and_then_checked_by_the_other_rows(fold
     assert done.returncode == 0 and "which is meant" in " ".join(done.stdout.decode().split())
 
 
+CALLS = {
+    "in a thread": """
+import threading
+t = threading.Thread(target=lambda: Scale.apply(torch.ones(5, requires_grad=True), Factor()))
+t.start(); t.join()
+""",
+    "under vmap and grad": """
+torch.vmap(torch.func.grad(lambda x: Scale.apply(x, Factor()).sum()))(torch.rand(4, 5))
+""",
+    "under vmap along the last dimension": """
+torch.vmap(lambda x: Scale.apply(x, Factor()), 1, 1)(torch.rand(5, 4))
+""",
+    "under forward-mode AD": """
+torch.func.jvp(lambda x: Scale.apply(x, Factor()), (torch.rand(5),), (torch.ones(5),))
+""",
+    "compiled": "torch.compile(lambda x: Scale.apply(x, Factor()))(torch.rand(5))",
+    "without gradients": "with torch.no_grad(): Scale.apply(torch.rand(5), Factor())",
+    "after a call that fails": """
+try:
+    Scale.apply(torch.rand(5), None)
+except AttributeError:
+    Scale.apply(torch.rand(5, requires_grad=True), Factor())
+""",
+    "by keywords": "Scale.apply(factor=Factor(), x=torch.rand(5))",
+    "before the program exits": "Scale.apply(torch.rand(5), Factor())\nraise SystemExit(0)",
+}
+SCALE = """
+import minigrad as torch
+
+class Factor:
+    value = 3.0
+
+class Scale(torch.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x, factor):
+        assert x.shape == (5,)
+        return x * factor.value
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.value = inputs[1].value
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.value, None
+
+    @staticmethod
+    def jvp(ctx, t, _):
+        return t * ctx.value
+"""
+
+
+@pytest.mark.parametrize("how", CALLS)
+def test_the_programs_own_call_is_noted_wherever_it_happens(folder, how):
+    (folder / "scale.py").write_text(SCALE + CALLS[how])
+    done = minigrad(folder, "check", "scale.py", "--json")
+    (result,) = json.loads(done.stdout or b"[{}]")
+    assert result.get("ok") and not result["guessed"], done.stderr.decode()
+    assert "factor = ...  # Factor" in result["input"]
+
+
+KINDS = {
+    "an in-place operation": (
+        "x.clamp_(min=0); ctx.mark_dirty(x); return x",
+        "g",
+        "torch.ones(3, requires_grad=True) * 2",
+    ),
+    "integers only": ("return x * 2", "None", "torch.tensor([1, 2])"),
+    "an output without gradient": (
+        "out = x > 0; ctx.mark_non_differentiable(out); return out",
+        "None",
+        "torch.ones(3)",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_arguments_are_found_for(folder, kind):
+    body, gradient, x = KINDS[kind]
+    text = RIGHT.replace("return x * 2", body).replace("return g * 2", f"return {gradient}")
+    (folder / "kind.py").write_text(f"{text}\nDouble.apply({x})\n")
+    done = minigrad(folder, "check", "kind.py", "--json")
+    (result,) = json.loads(done.stdout or b"[{}]")
+    assert result.get("ok") and not result["guessed"], done.stderr.decode() + done.stdout.decode()
+
+
+def test_arguments_that_cannot_be_used_twice_are_named(folder):
+    text = RIGHT.replace("(ctx, x)", "(ctx, x, numbers)").replace("x * 2", "x * next(numbers)")
+    (folder / "once.py").write_text(f"{text}\nDouble.apply(torch.ones(2), iter([3.0]))\n")
+    done = minigrad(folder, "check", "once.py")
+    assert done.returncode == 2 and b"on those of the program it raises StopIteration. Pass them" in done.stderr
+
+
+def test_a_parameter_of_a_module_that_is_passed_as_well_is_no_input_of_its_own(folder):
+    (folder / "layer.py").write_text("""
+import minigrad as torch
+
+class Run(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, layer, *parameters):
+        ctx.layer = layer
+        ctx.save_for_backward(x)
+        return layer(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        x = ctx.saved_tensors[0].detach().requires_grad_()
+        with torch.enable_grad():
+            found = torch.autograd.grad(ctx.layer(x), [x, *ctx.layer.parameters()], g)
+        return found[0], None, *found[1:]
+
+layer = torch.nn.Linear(3, 2)
+Run.apply(torch.rand(4, 3, requires_grad=True), layer, *layer.parameters())
+""")
+    (result,) = json.loads(minigrad(folder, "check", "layer.py", "--json").stdout)
+    assert {one["name"]: one["status"] for one in result["outcomes"]}["gradients"] == "holds"
+
+
 def test_without_arguments_of_the_program_the_option_is_named(folder):
     (folder / "through.py").write_text(THROUGH)
     done = minigrad(folder, "check", "through.py:Through")

@@ -329,3 +329,30 @@ log = Log()
     (tmp_path / "net.py").write_text(PROGRAM + logs)
     done = minigrad(tmp_path, "render", "net.py:loss", new=True)
     assert done.stdout == b"wrote loss.svg\nclosed\n" and (tmp_path / "log.txt").read_text() == "written"
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        "sys.stdout.close()",
+        "sys.stderr.close()",
+        "sys.stdout = sys.stderr = 5",
+        "os.close(1)",
+        "os.close(2)",
+        "sys.stdout = io.StringIO()",
+        "sys.path = []",
+        "sys.meta_path.clear()",
+        "builtins.print = builtins.len = None",
+    ],
+)
+@pytest.mark.parametrize("words", [["render", "-f", "txt", "-o", "-"], ["explain"]], ids=lambda words: words[0])
+def test_what_a_program_closes_or_replaces_is_there_again(net, last, words):
+    (net / "net.py").write_text(PROGRAM + f"import builtins, io, os, sys\n{last}\n")
+    done = minigrad(net, words[0], "net.py:loss", *words[1:])
+    assert done.returncode == 0 and "loss" in done.stdout.decode() and not done.stderr, done.stderr.decode()
+
+
+def test_what_a_program_has_printed_comes_before_what_is_written(net):
+    (net / "net.py").write_text(PROGRAM + "import sys\nprint('before', end='')\nsys.stdout = None\n")
+    done = minigrad(net, "render", "net.py:loss", "-o", "x.svg")
+    assert done.stdout.decode() == "beforewrote x.svg\n"

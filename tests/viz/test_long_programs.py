@@ -2,6 +2,9 @@
 
 import base64
 import random
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -9,11 +12,15 @@ import pytest
 import minigrad
 from tests.viz import command
 from viz import long_programs
+from viz.errors import Usage
 from viz.run_program import Program
 
 TRAINING = """
 import minigrad as torch
 import random
+import signal
+import subprocess
+import sys
 
 torch.manual_seed(3)
 net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Tanh(), torch.nn.Linear(3, 1))
@@ -182,3 +189,111 @@ for step in range(30):
     assert [op["name"] for op in part["ops"] if op["phase"] == "forward"].count("mul") == 1
     number = [v["summary"]["values"] for v in part["values"] if v["name"] == "" and v["kind"] == "computed"]
     assert number and number[0] == 1.0  # w * 1: the module was imported anew
+
+
+CHAIN = """
+import minigrad as torch
+
+x = torch.ones(3, requires_grad=True)
+y = x
+for i in range({rounds}):
+    y = y * 1.0001
+loss = y.sum()
+loss.backward()
+"""
+
+
+def small(monkeypatch):
+    """Let recordings pause after few operations."""
+    monkeypatch.setattr(long_programs, "OURS", long_programs.Size(600, 100))
+    for module in ("recorder", "callbacks"):
+        monkeypatch.setattr(sys.modules[f"minigrad.record.{module}"], "FULL", 64)
+
+
+def test_a_long_chain_is_recorded_at_its_end_with_one_operation_for_the_rest(tmp_path, monkeypatch):
+    small(monkeypatch)
+    record, notes = recorded(tmp_path, monkeypatch, CHAIN.format(rounds=5000), "loss")
+    first, *rest = [op for op in record["ops"] if op["phase"] == "forward"]
+    assert first["name"].endswith(" operations") and 50 < len(rest) < 600
+    kept = int(first["name"].split()[0].replace(",", "")) + len(rest)
+    assert kept == 5001
+    values = {v["id"]: v for v in record["values"]}
+    (x,) = [v for v in record["values"] if v["kind"] == "parameter"]
+    grad = values[record["gradients"][str(x["id"])]]["summary"]["values"]
+    assert grad == pytest.approx([1.0001**5000] * 3, rel=1e-3)
+    assert [edge["gives"] for edge in first["edges"]] == [record["gradients"][str(x["id"])]]
+    assert "last 100 operations of 5,0" in notes[0] and notes[0].endswith("what ran before is one operation")
+
+
+def test_explain_of_a_long_chain_goes_on_to_the_leaf(tmp_path, monkeypatch):
+    small(monkeypatch)
+    (tmp_path / "train.py").write_text(CHAIN.format(rounds=3000))
+    monkeypatch.chdir(tmp_path)
+    rec = Program.read("train.py").recording("loss", ("forward", "backward"))
+    text = str(minigrad.explain(rec))
+    assert "operations that are not kept" in text and "∂loss/∂x = " in text
+
+
+def test_the_recording_of_a_long_program_stays_small(tmp_path, monkeypatch):
+    small(monkeypatch)
+    sizes = [len(recorded(tmp_path, monkeypatch, CHAIN.format(rounds=n), "loss")[0]["ops"]) for n in (2000, 6000)]
+    assert abs(sizes[0] - sizes[1]) < 200
+
+
+ENDLESS = """
+import minigrad as torch
+
+x = torch.ones(3, requires_grad=True)
+y = x
+first = (x * x).sum()
+for k in range(10**9):
+    y = y * 1.0001
+    if k == {stop}:
+        raise KeyboardInterrupt
+"""
+TRAINS = """
+import minigrad as torch
+
+w = torch.ones(3, requires_grad=True)
+for step in range(10**9):
+    loss = (w * w).sum()
+    loss.backward()
+    if step == {stop}:
+        raise KeyboardInterrupt
+"""
+
+
+@pytest.mark.parametrize(
+    "text, name, stop, said, part",
+    [
+        (ENDLESS, "first", 50, "interrupted at line 10: the picture shows what had run until then", "interrupted"),
+        (ENDLESS, "y", 5000, "the first 6", "operations, interrupted"),
+        (TRAINS, "loss", 4, "the picture shows what had run until then", "interrupted"),
+        (TRAINS, "loss", 99, "backward 20 of 100; what ran later is not kept", "backward 20 of 100, interrupted"),
+        (TRAINS, "", 99, "backward 20 of 100; what ran later is not kept", "backward 20 of 100, interrupted"),
+    ],
+)
+def test_the_picture_of_an_interrupted_program(text, name, stop, said, part, tmp_path, monkeypatch):
+    small(monkeypatch)
+    record, notes = recorded(tmp_path, monkeypatch, text.format(stop=stop), name)
+    assert record["ops"] and said in notes[-1]
+    assert part in record["program"]["iteration"]
+
+
+def test_a_program_interrupted_before_the_value_exists_is_refused(tmp_path, monkeypatch):
+    with pytest.raises(Usage, match="interrupt|has no later"):
+        recorded(tmp_path, monkeypatch, ENDLESS.format(stop=9), "later")
+
+
+def test_the_command_ends_at_ctrl_c_with_a_picture(tmp_path):
+    (tmp_path / "train.py").write_text(
+        TRAINS.format(stop=-1).replace("    loss = ", "    print(step, flush=True)\n    loss = ")
+    )
+    words = [sys.executable, "-m", "viz.cli", "render", "train.py:loss", "-o", "o.svg"]
+    ran = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    for line in ran.stdout:
+        if line.strip() == "30":
+            ran.send_signal(signal.SIGINT)
+            break
+    _, said = ran.communicate()
+    assert ran.returncode == 0 and "was interrupted at line" in said and (tmp_path / "o.svg").exists()

@@ -152,6 +152,60 @@ def test_errors_name_the_cells_of_a_notebook(book):
     assert "freed by the first backward at In[5]:1: loss.backward()" in text and "at In[5]:2: loss.backward()" in text
 
 
+@pytest.mark.parametrize(
+    "source, said",
+    [
+        (None, "the source of code cell 1 in a.ipynb is null, neither text nor a list of lines. Write the cell anew"),
+        (["x = 1", 2], 'code cell 1 in a.ipynb is ["x = 1", 2], neither'),
+        ("x = '\ud800'", r"code cell 1 in a.ipynb contains half of a character, '\ud800'. Write the cell anew"),
+        ([[]] * 9, "code cell 1 in a.ipynb is [[], [], [], [], [], [], [], [], []], neither"),
+    ],
+)
+@pytest.mark.parametrize("command", ["run a.ipynb", "port a.ipynb", "render a.ipynb:loss", "check a.ipynb"])
+def test_a_cell_that_is_no_text_is_named(folder, source, said, command):
+    (folder / "a.ipynb").write_text(json.dumps({"cells": [{"cell_type": "code", "source": source}], "nbformat": 4}))
+    done = minigrad(folder, *command.split())
+    assert done.returncode == 2 and said in done.stderr.decode()
+
+
+def test_a_notebook_that_is_nested_without_end_is_none(folder):
+    (folder / "a.ipynb").write_text('{"cells": ' + "[" * 200_000)
+    assert "a.ipynb is not a notebook in Jupyter's format 4" in minigrad(folder, "run", "a.ipynb").stderr.decode()
+
+
+LIVELY = """import asyncio, torch
+from contextvars import ContextVar
+display(torch.ones(2))
+get_ipython().run_line_magic("matplotlib", "inline")
+if "google.colab" in str(get_ipython()): 1 / 0
+---
+%%time
+seen = ContextVar("seen", default=0)
+queue = asyncio.Queue()
+async def put(x):
+    await queue.put(x * 2)
+await put(torch.ones(2, requires_grad=True))
+seen.set(1)
+torch.set_grad_enabled(False)
+---
+assert seen.get() == 1 and not torch.is_grad_enabled()
+torch.set_grad_enabled(True)
+y = await queue.get()
+get_ipython().run_cell_magic("time", "", "loss = (y * y).sum()")
+get_ipython().run_cell_magic("bash", "", "rm -r everything")
+print([await put(1) for _ in range(2)], get_ipython().user_ns["loss"])
+"""
+
+
+def test_cells_may_wait_and_use_what_ipython_gives_them(folder):
+    cells = [{"cell_type": "code", "source": text} for text in LIVELY.split("---\n")]
+    (folder / "a.ipynb").write_text(json.dumps({"cells": cells, "nbformat": 4}))
+    done = minigrad(folder, "run", "a.ipynb")
+    assert done.stdout.decode() == "tensor([1., 1.])\n[None, None] tensor(8., grad_fn=<SumBackward0>)\n", done.stderr
+    done = minigrad(folder, "render", "a.ipynb:loss", "--as-torch", "-f", "txt", "-o", "-")
+    assert "grad = [8, 8]" in done.stdout.decode(), done.stderr.decode()
+
+
 @pytest.mark.parametrize("command", ["port", "check"])
 def test_further_commands_read_notebooks(book, command):
     done = minigrad(book, command, "a book.ipynb", *["--as-torch"] * (command == "check"))

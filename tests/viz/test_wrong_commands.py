@@ -77,8 +77,8 @@ WRONG = {
     "port book.ipynb": "book.ipynb is not a notebook",
     # names and kinds
     "render net.py:los": "net.py has no los. Did you mean loss?",
-    "render net.py:zebra": "w, x, plain, h, loss, f, g",
-    "render net.py:rate": "rate in net.py is a float, " + NEITHER,
+    "render net.py:zebra": "h, loss, main_value, layer, f, g",
+    "render net.py:rate": "rate in net.py is of type float, " + NEITHER,
     "render net.py:plain": "plain in net.py has no graph",
     "explain empty.py:x": "empty.py has no x. It defines: nothing that can be drawn.",
     "step net.py:names": NEITHER,

@@ -32,6 +32,7 @@ EXAMPLES = """Examples:
 Run minigrad COMMAND --help for details."""
 
 app = App(
+    suppress_keyboard_interrupt=False,  # cli.py says what was interrupted
     name="minigrad",
     help="Draw the forward, backward and jvp passes of a program, and manage compiled kernels.",
     help_format="plaintext",

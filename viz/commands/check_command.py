@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import json as js
 import linecache
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -60,7 +61,7 @@ def check(
         Rows to skip, separated by commas: --skip "gradients,func.grad".
     surrogate
         backward is deliberately not the derivative (a surrogate slope, straight-through, gradient reversal): check the other
-        rows. The same holds if one of these words is in a docstring or comment of the Function.
+        rows. The same holds if one of these words is in the name, a docstring or a comment of the Function.
     output
         File for a picture of a wrong derivative; the suffix selects the format, as for render. Default: text.
     as_torch
@@ -139,42 +140,54 @@ def library(function: Any) -> Library:
 
 def run_noting_arguments(program: Program) -> dict[type, tuple]:
     """Run a program, and return the arguments to which it first applies each of its Functions."""
-    from minigrad.core.frames import current, enter
-    from minigrad.events import Observer
+    import minigrad
 
     found: dict[type, tuple] = {}
+    with noting(minigrad, found), program.libraries.uncompiled():
+        if program.libraries.torch:
+            import torch  # type: ignore[import-not-found]
 
-    class Noting(Observer):
-        def op_done(self, frame: Any, cls: type, args: tuple, outs: tuple, node: Any) -> None:
-            if not cls.__module__.startswith("minigrad."):
-                found.setdefault(cls, args)
-
-    before = current()
-    enter(before.observed(Noting()))
-    try:
-        with noting_pytorchs(found) if program.libraries.torch else nullcontext():
+            with noting(torch, found):
+                program.run()
+        else:
             program.run()
-    finally:
-        enter(before)
     return found
 
 
 @contextmanager
-def noting_pytorchs(found: dict[type, tuple]) -> Iterator[None]:
-    """Note the arguments of PyTorch's Functions, too."""
-    from torch.autograd import Function  # type: ignore[import-not-found]
+def noting(module: Any, found: dict[type, tuple]) -> Iterator[None]:
+    """Note the arguments of each Function's first call that succeeds, as they are before it, in any thread or transform."""
+    from minigrad.testing.function_checks import Library, parts_of_modules
 
-    apply = vars(Function)["apply"]
+    library, base = Library(module), module.autograd.Function
+    apply = vars(base)["apply"]
 
     def noting(cls: type, *args: Any, **options: Any) -> Any:
-        found.setdefault(cls, args)
-        return apply.__get__(None, cls)(*args, **options)
+        if cls in found or cls.__module__.startswith(f"{module.__name__}."):
+            return apply.__get__(None, cls)(*args, **options)
+        given = given_to(cls, library, args, options)
+        parts = parts_of_modules(given)
+        needs = [getattr(a, "requires_grad", False) and id(a) not in parts for a in given]
+        copies = [library.noted(a, n) if isinstance(a, library.Tensor) else a for a, n in zip(given, needs)]
+        result = apply.__get__(None, cls)(*args, **options)
+        found.setdefault(cls, tuple(copies))
+        return result
 
-    Function.apply = classmethod(noting)  # type: ignore[assignment]
+    base.apply = classmethod(noting)
     try:
         yield
     finally:
-        Function.apply = apply
+        base.apply = apply
+
+
+def given_to(function: Any, library: Library, args: tuple, options: dict) -> tuple:
+    """Return all arguments of a call of apply by position."""
+    if not options:
+        return args
+    ctx = () if library.owns(function, "setup_context") else (None,)
+    bound = inspect.signature(function.forward).bind(*ctx, *args, **options)
+    bound.apply_defaults()
+    return bound.args[len(ctx) :]
 
 
 def arguments_of(program: Program, name: str, function: Any, args: str | None) -> tuple:

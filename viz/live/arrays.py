@@ -129,7 +129,7 @@ PUBLIC = {
     "std_mean": "(std(input, dim, unbiased, keepdim, correction=correction), average(input, dim, keepdim))",
     "median": (
         "input.reshape(-1).median(0)[0] if dim is None else taken(input.sort(dim), where(isnan(input).any(dim, True),"
-        " numbers(input, dim), (input.shape[dim] - 1) // 2), dim, keepdim)"
+        " numbers(input, dim), (numbers(input, dim) - 1) // 2), dim, keepdim)"
     ),
     "nanmedian": (
         "input.reshape(-1).nanmedian(0)[0] if dim is None else taken(input.sort(dim), clamp_min(numbers(input, dim) - 1, 0)"

@@ -28,40 +28,47 @@ function truth(a) {
   return Array.isArray(a) || typeof a === "string" ? a.length > 0 : +(a ?? 0) !== 0;
 }
 
-const repeated = (list, times) => range(checkedSize([times, list.length]) ? times : 0).flatMap(() => list);
+const listOf = (a) => (Array.isArray(a) ? a : fail("* is for lists"));
 
 function operate(operator, a, b) {
   if (isTensor(a) || isTensor(b)) return run(OPERATORS[operator], a, b);
-  if (typeof a === "string" || Array.isArray(a) || a === null || b === null) {
-    if (operator === "==") return a === b;
-    if (operator === "!=") return a !== b;
-    if (operator === "+" && Array.isArray(a)) return [...a, ...b];
-    if (operator === "*" && Array.isArray(a)) return repeated(a, Math.max(0, +b));
-    return fail(`${operator} is not defined for these operands`);
-  }
+  if (operator === "==" && !(isNumber(a) && isNumber(b))) return a === b;
+  if (operator === "!=" && !(isNumber(a) && isNumber(b))) return a !== b;
+  if (operator === "+" && Array.isArray(a) && Array.isArray(b)) return joined([a, b]);
+  if (operator === "*" && Array.isArray(b)) return operate("*", b, a);
+  if (operator === "*" && Array.isArray(a)) return joined(range(Math.max(0, numberOf(b))).fill(a));
   const f = ON_NUMBERS[operator] ?? fail(`${operator} is for tensors`);
-  const found = f(+a, +b);
+  const found = f(numberOf(a), numberOf(b));
   const real = a instanceof Real || b instanceof Real || operator === "/" || (operator === "**" && b < 0);
   return real && typeof found === "number" ? new Real(found) : found;
 }
 
 function operateOnOne(operator, a) {
   if (isTensor(a)) return operator === "+" ? a : run(operator === "-" ? "neg" : "bitwise_not", a);
-  if (operator === "~") return ~a;
+  numberOf(a);
+  if (operator === "~") return m.bit_not(a);
   return operator === "+" ? a : a instanceof Real ? new Real(-a) : -a;
 }
 
 // Runs a function on arguments in the order of its signature; missing ones have their defaults.
 function run(name, ...args) {
-  const f = functions.get(name) ?? fail(`${name} is not live`);
-  if (!Object.hasOwn(signatures, name) || signatures[name].length <= args.length) return f(...args);
-  return f(...args, ...defaultsOf(name).slice(args.length));
+  return call(name, Object.hasOwn(signatures, name) ? [...args, ...defaultsOf(name).slice(args.length)] : args);
 }
 
-function callFunction(name, args, keywords) {
+// Calls a function within the budget: all calls come through here, those of definitions and of `mapped`, too.
+function call(name, args) {
   const f = functions.get(name) ?? fail(`${name} is not live`);
-  return f(...bound(name, args, keywords));
+  few(args, `arguments of ${name}`);
+  const elements = (a) => (isTensor(a) ? a.data.length : Array.isArray(a) ? counted(a) : 1);
+  spend(
+    args.reduce((n, a) => n + elements(a) / 8, 0),
+    1,
+  );
+  const found = inside(() => f(...args), `${name} cannot compute with these arguments`);
+  return Array.isArray(found) ? listed(found) : found;
 }
+
+const callFunction = (name, args, keywords) => call(name, bound(name, args, keywords));
 
 function callMethod(name, object, args, keywords) {
   if (!isTensor(object)) fail(`.${name}() is for tensors`);
@@ -86,6 +93,7 @@ function bound(name, args, keywords) {
     result[at] = v;
   }
   if (given < args.length) fail(`${name} takes at most ${given} arguments`);
+  signature.forEach(({ parameter }, k) => result[k] === undefined && fail(`${name} needs the argument ${parameter}`));
   return result;
 }
 

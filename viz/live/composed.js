@@ -25,7 +25,10 @@ define({
 });
 
 for (const [name, { parameters, text }] of Object.entries(definitions))
-  functions.set(name, (...args) => evaluate(text, new Map(parameters.map((p, i) => [p, args[i]]))));
+  functions.set(name, (...args) => {
+    if (args.length < parameters.length) fail(`${name} needs the argument ${parameters[args.length]}`);
+    return evaluated(text, new Map(parameters.map((p, i) => [p, args[i]])));
+  });
 for (const [name, kernel] of Object.entries(pointwiseFunctions))
   if (!functions.has(name) && Object.hasOwn(kernels, kernel))
     functions.set(name, (...args) => pointwise(kernels[kernel], args));

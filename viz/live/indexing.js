@@ -12,24 +12,27 @@ function normalized(index, ndim) {
   const parts = index.flatMap((part) => {
     const t = Array.isArray(part) ? fromNested(part, part.flat(Infinity).length ? undefined : "int64") : part;
     if (!isTensor(t)) return [typeof t === "boolean" ? fail("a bool as an index") : t];
+    if (isFloat(t.dtype)) fail("an index is no integer");
     return t.dtype === "bool" || t.dtype === "uint8" ? indices(t) : [t];
   });
   const used = parts.filter((p) => p !== null && p !== ELLIPSIS).length;
-  const rest = new Array(Math.max(0, ndim - used)).fill(new Slice(null, null, null));
+  if (used > ndim) fail(`${used} indices for ${ndim} dimensions`);
+  const rest = new Array(ndim - used).fill(new Slice(null, null, null));
   const at = parts.indexOf(ELLIPSIS);
   return at < 0 ? [...parts, ...rest] : [...parts.slice(0, at), ...rest, ...parts.slice(at + 1)];
 }
 
 function bounds({ start, stop, step }, n) {
   const by = +(step ?? 1);
+  if (!(by > 0)) fail("a slice needs a positive step");
   const within = (i, otherwise) => (i === null ? otherwise : Math.min(n, Math.max(0, i < 0 ? +i + n : +i)));
   const begin = within(start, 0);
   return [begin, Math.max(0, Math.ceil((within(stop, n) - begin) / by)), by];
 }
 
 function getItem(object, index, several = false) {
-  if (Array.isArray(object))
-    return index instanceof Slice ? object.slice(index.start ?? 0, index.stop ?? undefined) : object.at(+index);
+  spend(1, 1);
+  if (Array.isArray(object)) return ofList(object, index);
   if (!isTensor(object)) return fail("only tensors and lists have elements");
   const parts = normalized(several ? index : [index], object.ndim);
   // integers, slices and new dimensions first; then the tensors
@@ -41,11 +44,19 @@ function getItem(object, index, several = false) {
     else if (part instanceof Slice) t = slice(t, d, ...bounds(part, t.shape[d++]));
     else if (isTensor(part)) tensors.push([d++, part]);
     else {
-      const n = t.shape[d] ?? fail("too many indices");
-      t = squeeze(slice(t, d, part < 0 ? +part + n : +part, 1), d);
+      t = squeeze(slice(t, d, part < 0 ? +part + t.shape[d] : +part, 1), d);
     }
   }
   return tensors.length ? byTensors(t, tensors) : t;
+}
+
+function ofList(list, index) {
+  const at = index < 0 ? +index + list.length : +index;
+  if (!(index instanceof Slice))
+    return at in list ? list[at] : fail(`index ${+index} is out of ${list.length} elements`);
+  const [begin, length, step] = bounds(index, list.length);
+  const part = list.slice(begin, begin + length * step);
+  return listed(step === 1 ? part : part.filter((_, i) => i % step === 0));
 }
 
 function byTensors(t, tensors) {
@@ -56,7 +67,7 @@ function byTensors(t, tensors) {
   const front = moved(t, dims, range(dims.length));
   const inner = sizeOf(front.shape.slice(dims.length));
   const steps = stridesOf(front.shape);
-  const positions = new Int32Array(sizeOf(shape) * inner);
+  const positions = memory(Int32Array, [sizeOf(shape) * inner]);
   for (let i = 0; i < positions.length; i++) {
     let at = i % inner;
     const which = Math.floor(i / inner);
@@ -74,9 +85,11 @@ function byTensors(t, tensors) {
 // Returns the position in `shape` that each element of an index means along a dimension.
 function gathered(shape, dim, index) {
   const d = axis(dim, shape.length);
+  if (isFloat(index.dtype)) fail("an index is no integer");
   const [steps, own] = [stridesOf(shape.length ? shape : [1]), stridesOf(index.ndim ? index.shape : [1])];
   const sizes = index.ndim ? index.shape : [1];
-  return Int32Array.from(index.data, (chosen, i) => {
+  return memory(Int32Array, [index.data.length]).map((_, i) => {
+    const chosen = index.data[i];
     const n = shape[d] ?? 1;
     if (chosen < -n || chosen >= n) fail(`index ${chosen} is out of ${n} elements`);
     return sizes.reduce((at, size, k) => {
@@ -101,10 +114,14 @@ function scatter(t, dim, index, source, how, includeSelf = true) {
   const positions = gathered(t.shape, dim, index);
   const values = isTensor(source)
     ? sliceTo(cast(source, t.dtype), index.shape).data
-    : new Float64Array(positions.length).fill(+source);
+    : memory(Float64Array, [positions.length]).fill(+source);
   if (!how) return written(t, positions, values);
-  const counts = new Float64Array(t.data.length).fill(includeSelf ? 1 : 0);
-  const wide = new Tensor(t.shape, isFloat(t.dtype) ? "float64" : t.dtype, Float64Array.from(t.data));
+  const counts = memory(Float64Array, [t.data.length]).fill(includeSelf ? 1 : 0);
+  const wide = new Tensor(
+    t.shape,
+    isFloat(t.dtype) ? "float64" : t.dtype,
+    memory(Float64Array, t.shape).map((_, i) => t.data[i]),
+  );
   const combined = (old, value, i) => (counts[positions[i]]++ ? entryOf(COMBINED, how)(old, value) : value);
   const made = written(wide, positions, values, combined);
   if (how !== "mean") return cast(made, t.dtype);

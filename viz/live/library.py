@@ -18,10 +18,11 @@ from .kernels import tables
 from .parts import Part, in_javascript, in_python, needed, parts
 
 FOLDER = Path(__file__).parent
-BEFORE = ("tensor", "scalars")
+BEFORE = ("budget", "tensor", "scalars")
 AFTER = tuple("parser calls shapes indexing reductions products matrices composed record".split())
 EXPORTS = (
-    "Real, Tensor, LiveError, evaluate, fromNested, toNested, functions, computeAgain, heldOf, recordedTensor, limits"
+    "Real, Tensor, LiveError, evaluate, fromNested, toNested, functions, computeAgain, heldOf, recordedTensor,"
+    " limits, OF_A_LINK, spent, within"
 )
 
 Tables = dict[str, dict[str, Any]]

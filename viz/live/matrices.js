@@ -12,6 +12,7 @@ function onMatrices(tensors, shapes, f, ...dtypes) {
     const [rows, width] = t.shape.slice(-2);
     return range(rows).map((i) => Array.from(t.data.subarray((k * rows + i) * width, (k * rows + i + 1) * width)));
   };
+  for (const shape of shapes) checkedSize([...batch, ...shape]);
   const needed = shapes.some((shape) => sizeOf(shape)) ? sizeOf(batch) : 0;
   const results = range(needed).map((k) => f(...wide.map((t) => rowsOf(t, k))));
   return shapes.map((shape, j) => {
@@ -25,6 +26,7 @@ function onMatrices(tensors, shapes, f, ...dtypes) {
 function eliminated(matrix, columns) {
   const rows = matrix.map((row, i) => [...row, ...(columns?.[i] ?? [])]);
   const pivots = [];
+  spend((rows.length ** 2 * (rows[0]?.length ?? 0)) / 8);
   for (let k = 0; k < Math.min(rows.length, matrix[0]?.length ?? 0); k++) {
     let best = k;
     for (let i = k + 1; i < rows.length; i++) if (Math.abs(rows[i][k]) > Math.abs(rows[best][k])) best = i;
@@ -66,6 +68,7 @@ function luFactor(t) {
 function permutation(pivots, n) {
   return onMatrices([unsqueeze(pivots, -1)], [[n, n]], (steps) => {
     const order = range(n);
+    if (steps.some(([p]) => !(p >= 1 && p <= n))) fail(`a pivot is none of ${n} rows`);
     steps.forEach(([p], k) => ([order[k], order[p - 1]] = [order[p - 1], order[k]]));
     return [range(n).map((i) => order.map((row) => (row === i ? 1 : 0)))];
   })[0];

@@ -3,8 +3,8 @@
 // It knows names, numbers, strings, lists, tuples, slices, attributes, calls with keywords, subscripts, operators, comparisons
 // and conditional expressions. Everything else is an error with its column; nothing is ever evaluated as JavaScript.
 const TOKEN =
-  /\s*(?:(\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)|([A-Za-z_]\w*)|'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|(\*\*|\/\/|<<|>>|<=|>=|==|!=|\.\.\.|[-+*/%@&|^~<>()[\]{},:.=]))/y;
-const DEEPEST = 200; // as Python's own parser
+  /(?:(\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)|([A-Za-z_]\w*)|'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|(\*\*|\/\/|<<|>>|<=|>=|==|!=|\.\.\.|[-+*/%@&|^~<>()[\]{},:.=]))\s*/y;
+const DEEPEST = 100; // half of what the stack of a browser takes
 // operators from the loosest to the tightest; unary ones and ** follow
 const BINARY = [["|"], ["^"], ["&"], ["<<", ">>"], ["+", "-"], ["*", "/", "//", "%", "@"]];
 const COMPARISONS = ["<", "<=", ">", ">=", "==", "!="];
@@ -21,12 +21,11 @@ class Slice {
 
 function tokens(text) {
   const found = [];
-  TOKEN.lastIndex = 0;
-  while (text.slice(TOKEN.lastIndex).trim()) {
-    const begin = TOKEN.lastIndex;
-    const match = TOKEN.exec(text) ?? fail(`column ${begin + 1}: "${text[begin]}" has no meaning in a label`);
-    const [whole, number, name, single, double, operator] = match;
-    const column = begin + whole.length - whole.trimStart().length + 1;
+  for (let at = text.length - text.trimStart().length; at < text.length; at = TOKEN.lastIndex) {
+    TOKEN.lastIndex = at;
+    const column = at + 1;
+    const match = TOKEN.exec(text) ?? fail(`column ${column}: "${text[at]}" has no meaning in a label`);
+    const [, number, name, single, double, operator] = match;
     if (number) found.push({ kind: "number", text: number, column });
     else if (name) found.push({ kind: "name", text: name, column });
     else if (operator) found.push({ kind: "operator", text: operator, column });
@@ -44,11 +43,16 @@ class Parser {
   get token() {
     return this.tokens[this.at];
   }
+  take() {
+    const token = this.token;
+    if (token.kind !== "end") this.at++;
+    return token;
+  }
   is(...texts) {
     return (this.token.kind === "operator" || this.token.kind === "name") && texts.includes(this.token.text);
   }
   accept(...texts) {
-    return this.is(...texts) ? this.tokens[this.at++].text : undefined;
+    return this.is(...texts) ? this.take().text : undefined;
   }
   expect(text) {
     if (!this.accept(text)) this.wrong(`expected "${text}", found "${this.token.text}"`);
@@ -57,10 +61,18 @@ class Parser {
     fail(`column ${this.token.column}: ${message}`);
   }
 
+  // Parses what may be inside itself.
+  deeper(parse) {
+    if (++this.depth > DEEPEST) this.wrong(`the expression is more than ${DEEPEST} levels deep`);
+    const value = parse();
+    this.depth--;
+    return value;
+  }
+
   // Parses expressions up to the end or a closing bracket, which is consumed: one value, or a list.
   tuple(close) {
     const { items, comma } = this.items(close);
-    return items.length === 1 && !comma ? items[0] : (scope) => items.map((f) => f(scope));
+    return items.length === 1 && !comma ? items[0] : (scope) => listed(items.map((f) => f(scope)));
   }
 
   items(close, one = () => this.expression()) {
@@ -76,34 +88,34 @@ class Parser {
   }
 
   expression() {
-    if (++this.depth > DEEPEST) this.wrong(`the expression is more than ${DEEPEST} levels deep`);
-    const value = this.either();
-    this.depth--;
+    const value = this.deeper(() => this.either());
     if (!this.accept("if")) return value;
     const condition = this.either();
     this.expect("else");
-    const other = this.expression();
+    const other = this.deeper(() => this.expression());
     return (scope) => (truth(condition(scope)) ? value(scope) : other(scope));
   }
 
-  // Parses operands with operators of one level between them, from the left.
+  // Parses operands with operators of one level between them; `combine` gets the value on the left and a function for the next.
   chain(operators, next, combine) {
-    let left = next();
-    for (let operator; (operator = this.accept(...operators));) left = combine(left, next(), operator);
-    return left;
+    const first = next();
+    const rest = [];
+    for (let operator; (operator = this.accept(...operators));) rest.push([operator, next()]);
+    if (!rest.length) return first;
+    return (scope) => rest.reduce((left, [operator, f]) => combine(left, () => f(scope), operator), first(scope));
   }
 
   either() {
-    return this.chain(["or"], () => this.both(), (a, b) => (scope) => (truth(a(scope)) ? a(scope) : b(scope))); // prettier-ignore
+    return this.chain(["or"], () => this.both(), (a, b) => (truth(a) ? a : b())); // prettier-ignore
   }
 
   both() {
-    return this.chain(["and"], () => this.negation(), (a, b) => (scope) => (truth(a(scope)) ? b(scope) : a(scope))); // prettier-ignore
+    return this.chain(["and"], () => this.negation(), (a, b) => (truth(a) ? b() : a)); // prettier-ignore
   }
 
   negation() {
     if (!this.accept("not")) return this.comparison();
-    const value = this.negation();
+    const value = this.deeper(() => this.negation());
     return (scope) => !truth(value(scope));
   }
 
@@ -123,42 +135,37 @@ class Parser {
 
   binary(level) {
     if (level === BINARY.length) return this.unary();
-    const combine = (a, b, operator) => (scope) => operate(operator, a(scope), b(scope));
+    const combine = (a, b, operator) => operate(operator, a, b());
     return this.chain(BINARY[level], () => this.binary(level + 1), combine);
   }
 
   unary() {
     const operator = this.accept("-", "+", "~");
     if (!operator) return this.power();
-    if (++this.depth > DEEPEST) this.wrong(`the expression is more than ${DEEPEST} levels deep`);
-    const value = this.unary();
-    this.depth--;
+    const value = this.deeper(() => this.unary());
     return (scope) => operateOnOne(operator, value(scope));
   }
 
   power() {
     const base = this.postfix();
     if (!this.accept("**")) return base;
-    const exponent = this.unary();
+    const exponent = this.deeper(() => this.unary());
     return (scope) => operate("**", base(scope), exponent(scope));
   }
 
   postfix() {
     const path = this.path();
-    let value = path === undefined ? this.atom() : this.is("(") ? this.call(path) : this.name(path);
-    for (;;) {
-      if (this.accept(".")) value = this.attribute(value);
-      else if (this.accept("[")) value = this.subscript(value);
-      else return value;
-    }
+    const first = path === undefined ? this.atom() : this.is("(") ? this.call(path) : this.name(path);
+    const rest = [];
+    for (let sign; (sign = this.accept(".", "["));) rest.push(sign === "." ? this.attribute() : this.subscript());
+    return rest.length ? (scope) => rest.reduce((object, f) => f(object, scope), first(scope)) : first;
   }
 
   // Returns the name of a function or value, such as "exp" or "linalg.inv".
   path() {
     if (this.token.kind !== "name") return undefined;
-    const { text } = this.tokens[this.at++];
-    if (!MODULES.has(text) || !this.accept(".")) return text;
-    return `${text}.${this.tokens[this.at++].text}`;
+    const { text } = this.take();
+    return MODULES.has(text) && this.accept(".") ? `${text}.${this.take().text}` : text;
   }
 
   name(name) {
@@ -170,7 +177,7 @@ class Parser {
   }
 
   atom() {
-    const token = this.tokens[this.at++];
+    const token = this.take();
     if (token.kind === "number") {
       const value = /[.eE]/.test(token.text) ? new Real(Number(token.text)) : Number(token.text);
       return () => value;
@@ -180,10 +187,9 @@ class Parser {
     if (token.text === "(") return this.tuple(")");
     if (token.text === "[") {
       const { items } = this.items("]");
-      return (scope) => items.map((f) => f(scope));
+      return (scope) => listed(items.map((f) => f(scope)));
     }
-    this.at--;
-    return this.wrong(`unexpected "${token.text}"`);
+    return fail(`column ${token.column}: unexpected "${token.text}"`);
   }
 
   call(name) {
@@ -191,11 +197,11 @@ class Parser {
     return (scope) => callFunction(name, ...given(scope));
   }
 
-  attribute(object) {
-    const name = this.tokens[this.at++].text;
-    if (!this.is("(")) return (scope) => attributeOf(object(scope), name);
+  attribute() {
+    const name = this.take().text;
+    if (!this.is("(")) return (object) => attributeOf(object, name);
     const given = this.arguments();
-    return (scope) => callMethod(name, object(scope), ...given(scope));
+    return (object, scope) => callMethod(name, object, ...given(scope));
   }
 
   // Returns a function for the arguments, and for those with keywords; a starred one is several.
@@ -215,16 +221,16 @@ class Parser {
     });
     const given = items.filter((value) => value);
     const all = starred.size
-      ? (scope) => given.flatMap((f) => (starred.has(f) ? f(scope) : [f(scope)]))
+      ? (scope) => joined(given.map((f) => (starred.has(f) ? listOf(f(scope)) : [f(scope)])))
       : (scope) => given.map((f) => f(scope));
     return (scope) => [all(scope), keywords.map(([word, f]) => [word, f(scope)])];
   }
 
-  subscript(object) {
+  subscript() {
     const { items, comma } = this.items("]", () => this.sliceOrIndex());
-    return (scope) => {
+    return (object, scope) => {
       const index = items.map((f) => f(scope));
-      return getItem(object(scope), index.length === 1 && !comma ? index[0] : index, comma || index.length > 1);
+      return getItem(object, index.length === 1 && !comma ? index[0] : index, comma || index.length > 1);
     };
   }
 
@@ -243,11 +249,10 @@ class Parser {
 const parsed = new Map();
 
 // Returns the value of an expression; `scope` is a Map from names to tensors, numbers or lists of them.
-function evaluate(text, scope) {
-  try {
-    if (!parsed.has(text)) parsed.set(text, new Parser(text).tuple());
-    return parsed.get(text)(scope);
-  } catch (error) {
-    throw error instanceof RangeError ? new LiveError("the expression calls itself too often") : error;
-  }
+const evaluate = (text, scope) =>
+  within(() => inside(() => evaluated(text, scope), "the operands do not fit each other"));
+
+function evaluated(text, scope) {
+  if (!parsed.has(text)) parsed.set(text, new Parser(text).tuple());
+  return parsed.get(text)(scope);
 }

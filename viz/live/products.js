@@ -10,7 +10,8 @@ function matmul(a, b) {
   const x = expand(left, [...batch, rows, n]).data;
   const y = expand(right, [...batch, n, columns]).data;
   const product = full([...batch, rows, columns], 0, promoted([a, b]));
-  const sums = new Float64Array(columns);
+  const sums = memory(Float64Array, [columns]);
+  spend((product.data.length * n) / 8);
   const { round } = DTYPES[product.dtype];
   for (let row = 0; row < product.data.length / columns; row++) {
     sums.fill(0);
@@ -30,18 +31,21 @@ function einsum(equation, operands) {
   const [inputs, result] = equation.replaceAll(" ", "").split("->");
   const extra = (term, t) => t.ndim - term.replace("...", "").length;
   const terms = inputs.split(",");
-  const most = Math.max(0, ...terms.map((term, i) => (term.includes("...") ? extra(term, operands[i]) : 0)));
+  if (terms.length !== operands.length) fail(`einsum has ${terms.length} terms for ${operands.length} operands`);
+  const most = terms.reduce((n, term, i) => (term.includes("...") ? Math.max(n, extra(term, operands[i])) : n), 0);
   const letters = (n) => range(n).map((i) => `.${most - n + i}`);
   const listed = (term, n) => term.split("...").flatMap((part, i) => [...(i ? letters(n) : []), ...part]);
   const indices = terms.map((term, i) => listed(term, term.includes("...") ? extra(term, operands[i]) : 0));
+  indices.forEach(
+    (names, i) => names.length === operands[i].ndim || fail(`einsum: "${terms[i]}" for ${operands[i].ndim} dimensions`),
+  );
   const sizes = {};
   indices.forEach((names, i) =>
     names.forEach((name, d) => (sizes[name] = broadcastShapes([sizes[name] ?? 1], [operands[i].shape[d]])[0])),
   );
-  const once = indices
-    .flat()
-    .filter((name, _, all) => all.filter((x) => x === name).length === 1 && name[0] !== ".")
-    .sort();
+  const times = new Map();
+  for (const name of indices.flat()) times.set(name, (times.get(name) ?? 0) + 1);
+  const once = [...times.keys()].filter((name) => times.get(name) === 1 && name[0] !== ".").sort();
   const out = result === undefined ? [...letters(most), ...once] : listed(result, most);
   const all = [...out, ...Object.keys(sizes).filter((name) => !out.includes(name))];
   const shape = all.map((name) => sizes[name]);
@@ -69,7 +73,7 @@ function each(value, n) {
 function windows(size, output, area, coordinate) {
   const [outer, inner, steps] = [output, area, size].map(stridesOf);
   const count = sizeOf(output);
-  const places = Int32Array.from({ length: checkedSize([...area, count]) }, (_, i) =>
+  const places = memory(Int32Array, [...area, count]).map((_, i) =>
     size.reduce((at, s, d) => {
       const [k, window] = [Math.floor(i / count), i % count];
       const here = coordinate(d, Math.floor(window / outer[d]) % output[d], Math.floor(k / inner[d]) % area[d]);
@@ -95,7 +99,7 @@ function partsOf(size, parts) {
   const output = each(parts, size.length).map((n, d) => n || size[d]);
   const begin = (d, o) => Math.floor((o * size[d]) / output[d]);
   const end = (d, o) => Math.ceil(((o + 1) * size[d]) / output[d]);
-  const area = output.map((n, d) => Math.max(...range(n).map((o) => end(d, o) - begin(d, o))));
+  const area = output.map((n, d) => range(n).reduce((most, o) => Math.max(most, end(d, o) - begin(d, o)), 0));
   return windows(size, output, area, (d, o, k) => (begin(d, o) + k < end(d, o) ? begin(d, o) + k : -1));
 }
 
@@ -111,7 +115,7 @@ function toColumns(t, { size, places, area, count }, fill = 0) {
 function fromColumns(t, { size, places, area, count }) {
   const [plane, width] = [sizeOf(size), area * count];
   const lead = t.shape.slice(0, -2);
-  const sums = new Float64Array(sizeOf(lead) * plane);
+  const sums = memory(Float64Array, [sizeOf(lead) * plane]);
   t.data.forEach((x, i) => {
     if (places[i % width] >= 0) sums[Math.floor(i / width) * plane + places[i % width]] += x;
   });

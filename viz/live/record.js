@@ -18,7 +18,7 @@ function attempt(f) {
 
 // Returns the recorded tensors by the ids of values, as far as the record holds them; each time the same tensors.
 function heldOf(record) {
-  return new Map(attempt(() => planOf(record).held).found ?? []);
+  return new Map(attempt(() => within(() => planOf(record).held)).found ?? []);
 }
 
 function recordedTensor({ shape, dtype, content, summary = {} }) {
@@ -34,11 +34,14 @@ function recordedTensor({ shape, dtype, content, summary = {} }) {
 // `wide`: floats keep the dtype of their expression. The result has `values` by id, `tangents` and `gradients` by the value to
 // which they belong, and `contributions` by the value that an edge gives.
 function computeAgain(record, held, options = {}) {
-  const run = attempt(() => {
-    const plan = planOf(record);
-    plan.run ??= execute(plan, plan.held, {}, true);
-    return results(execute(plan, held, options));
-  });
+  const run = attempt(() =>
+    within(() => {
+      const plan = planOf(record);
+      plan.first ??= attempt(() => (plan.run = execute(plan, plan.held, {}, true)));
+      if (plan.first.reason) fail(plan.first.reason);
+      return results(execute(plan, held, options));
+    }),
+  );
   if (run.found) return run.found;
   const frozen = attempt(() => new Map(record.values.map(({ id }) => [id, run.reason]))).found ?? new Map();
   return { ...emptyResults(), frozen, behind: new Map(), otherwise: [] };
@@ -57,6 +60,7 @@ function planOf(record) {
     const tensor = attempt(() => recordedTensor(value)).found;
     if (tensor) plan.held.set(value.id, tensor);
   }
+  plan.read = steps.reduce((n, { ids }) => n + 1 + ids.length, 0);
   plan.makers = new Map(steps.toReversed().flatMap((step) => step.outputs.map((id) => [id, step])));
   plan.fixed = new Map(); // the reasons for what the first run finds
   plan.forward = neededForValues(steps);
@@ -83,12 +87,7 @@ function execute(plan, held, options, first = false) {
     if (tensor) run.known.set(id, tensor);
   }
   for (const { noise } of plan.steps) if (noise !== undefined) run.frozen.set(noise, DRAWN);
-  limits.until = performance.now() + limits.time;
-  try {
-    for (const step of plan.steps) if (!options.forwardOnly || plan.forward.has(step)) runStep(run, step);
-  } finally {
-    limits.until = Infinity;
-  }
+  for (const step of plan.steps) if (!options.forwardOnly || plan.forward.has(step)) runStep(run, step);
   return run;
 }
 
@@ -96,6 +95,7 @@ function runStep(run, step) {
   const { plan, held, known, frozen } = run;
   if (isLost(run, step)) return;
   const { found, reason } = attempt(() => (step.reason ? fail(step.reason) : stepResults(run, step)));
+  if (run.first) step.reason = reason; // so that nothing that takes long is tried again
   const before = step.ids.find((id) => run.behind.has(id) || (frozen.has(id) && frozen.get(id) !== DRAWN));
   // what an operation computes from something frozen that the record does not list is frozen for the same reason
   const within = step.ids.find((id) => id >= plan.record.size && frozen.has(id) && plan.makers.get(id)?.op === step.op);
@@ -150,7 +150,8 @@ function stepResults({ plan, known, options }, step) {
 
 // Returns which of several results a recorded value is: a program may use only some of them.
 function pick(plan, id, found, k) {
-  const isIt = (t) => plan.values.has(id) && agrees(t, plan.held.get(id), plan.values.get(id));
+  if (!plan.values.has(id)) return k;
+  const isIt = (t) => agrees(t, plan.held.get(id), plan.values.get(id));
   return isIt(found[k]) || !found.some(isIt) ? k : found.findIndex(isIt);
 }
 
@@ -162,7 +163,12 @@ function eachExample(text, scope, [dims, ...inner]) {
     const one = batched.map(([name, d]) => [name, run("select", scope.get(name), d, i)]);
     return eachExample(text, new Map([...scope, ...one]), inner);
   });
-  return (found[0] ?? fail("a vmap over no examples")).map((_, k) => run("stack", found.map((made) => made[k])));
+  return (found[0] ?? fail("a vmap over no examples")).map((_, k) =>
+    run(
+      "stack",
+      found.map((made) => made[k]),
+    ),
+  );
 }
 
 // Compares a result of the first run with the recorded one: a reason if more than the formula has made that, and its tangent.
@@ -192,6 +198,7 @@ function labelOf({ values, makers, record }, id) {
 }
 
 function agrees(tensor, recorded, { shape, dtype, summary = {} }) {
+  spend(8 + (tensor?.data.length ?? 0) / 8);
   if (!tensor || tensor.dtype !== dtype || !sameShape(tensor.shape, shape)) return false;
   const few = dtype === "float64" ? 1e-12 : isFloat(dtype) ? 2e-6 : 0;
   if (recorded) return near(tensor.data, recorded.data, few);
@@ -234,11 +241,13 @@ function readAgain({ plan, known, behind, otherwise }, { value, how, line, op: w
   if (!now || !before || now === before || !(how === "bool" || PYTHON.includes(how))) return;
   if (how === "bool" ? truth(now) === truth(before) : near(now.data, before.data, 1e-12)) return;
   const label = labelOf(plan, value);
-  const way = how === "bool" ? "would take another way" : `would read another ${plan.values.has(value) ? label : "number"}`;
+  const way =
+    how === "bool" ? "would take another way" : `would read another ${plan.values.has(value) ? label : "number"}`;
   otherwise.push({ line, text: `with these numbers the program ${way} at line ${line}` });
   const at = within ?? (plan.makers.get(value)?.op ?? -1) + 1;
   const passes = { backward: ({ op, back }) => back && op <= at, jvp: ({ op, moves }) => moves && op >= at };
   const later = passes[method] ?? (({ op }) => op >= at);
+  spend(plan.read);
   for (const step of plan.steps)
     if (later(step) || step.ids.some((id) => behind.has(id)))
       for (const id of step.outputs) if (!behind.has(id)) behind.set(id, label);

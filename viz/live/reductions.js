@@ -46,6 +46,7 @@ const smallest = extreme((x, y) => x < y);
 function order(line, descending = false) {
   const sign = descending ? -1 : 1;
   const key = (i) => (line[i] !== line[i] ? Infinity : line[i]);
+  spend(line.length * Math.log2(line.length + 1));
   const isNaN = (i) => (line[i] !== line[i] ? 1 : 0);
   return range(line.length).sort((i, j) => sign * (key(i) < key(j) ? -1 : key(i) > key(j) ? 1 : isNaN(i) - isNaN(j)));
 }

@@ -1,13 +1,13 @@
 // Functions that change shapes, join and take tensors apart. A view is a copy here: tensors are never written.
 const axis = (d, ndim) => {
   const found = d < 0 ? +d + Math.max(ndim, 1) : +d;
-  return found >= 0 && found < Math.max(ndim, 1) ? found : fail(`dimension ${d} of ${ndim}`);
+  return found >= 0 && found < Math.max(ndim, 1) ? found : fail(`dimension ${+d} of ${ndim}`);
 };
 const isEmptyAxes = (dims) => dims === null || dims === undefined || (Array.isArray(dims) && !dims.length);
 const axes = (dims, ndim) =>
-  isEmptyAxes(dims) ? Array.from({ length: ndim }, (_, d) => d) : [dims].flat().map((d) => axis(d, ndim));
-const spread = (sizes) => (sizes.length === 1 && Array.isArray(sizes[0]) ? sizes[0] : sizes).map(Number);
-const range = (n) => Array.from({ length: checkedSize([n]) }, (_, i) => i);
+  isEmptyAxes(dims) ? Array.from({ length: ndim }, (_, d) => d) : few([dims].flat()).map((d) => axis(d, ndim));
+const spread = (sizes) => few(sizes.length === 1 && Array.isArray(sizes[0]) ? sizes[0] : sizes).map(Number);
+const range = (n) => Array.from(new Array(asked(n)).keys());
 const replaced = (list, i, ...items) => [...list.slice(0, i), ...items, ...list.slice(i + 1)];
 const places = (t) => make(t.shape, "int64", (i) => i); // the position of each element
 
@@ -36,19 +36,21 @@ function moved(t, source, destination) {
 // Returns elements begin, begin + step, ... along a dimension.
 function slice(t, d, begin, length, step = 1) {
   const end = begin + (length - 1) * step;
-  if (length && (begin < 0 || Math.max(begin, end) >= t.shape[d]))
-    fail(`index ${begin} is out of ${t.shape[d]} elements`);
+  const n = t.shape[d] ?? 1; // of a number
+  if (length && !(Number.isInteger(begin) && begin >= 0 && Math.max(begin, end) < n))
+    fail(`index ${begin} is out of ${n} elements`);
   const strides = stridesOf(t.shape);
   return strided(t, replaced(t.shape, d, length), replaced(strides, d, strides[d] * step), begin * strides[d]);
 }
 
 function cat(tensors, dim = 0) {
   const dtype = promoted(tensors);
-  const parts = tensors.filter((t) => t.ndim !== 1 || t.shape[0] || tensors.every((u) => u.ndim === 1));
+  const vectors = tensors.every((t) => t.ndim === 1);
+  const parts = tensors.filter((t) => vectors || t.ndim !== 1 || t.shape[0]); // an empty vector joins everything
   const d = axis(dim, parts[0].ndim);
   const inner = sizeOf(parts[0].shape.slice(d + 1));
   const shape = replaced(parts[0].shape, d, parts.reduce((n, t) => n + t.shape[d], 0)); // prettier-ignore
-  const data = new DTYPES[dtype].Memory(sizeOf(shape));
+  const data = memory(DTYPES[dtype].Memory, shape);
   let begin = 0;
   for (const t of parts) {
     const [values, width] = [cast(t, dtype).data, t.shape[d] * inner];
@@ -71,7 +73,8 @@ function squeeze(t, dim) {
 
 // Returns `t` with the elements at these positions replaced, or combined with the new ones.
 function written(t, positions, values, combine = (old, value) => value) {
-  const made = new Tensor(t.shape, t.dtype, t.data.slice());
+  const made = new Tensor(t.shape, t.dtype, memory(t.data.constructor, t.shape));
+  made.data.set(t.data);
   const { round } = DTYPES[t.dtype];
   for (let i = 0; i < positions.length; i++)
     made.data[positions[i]] = round(combine(made.data[positions[i]], values[i], i));
@@ -100,7 +103,10 @@ define({
   permute: (t, dims) => transposed(t, spread(dims).map((d) => axis(d, t.ndim))), // prettier-ignore
   movedim: moved,
   expand: (t, sizes) => expand(t, spread(sizes)),
-  broadcast_tensors: (tensors) => tensors.map((t) => expand(t, broadcastShapes(...tensors.map((u) => u.shape)))),
+  broadcast_tensors: (tensors) => {
+    const shape = tensors.reduce((all, t) => broadcastShapes(all, t.shape), []);
+    return tensors.map((t) => expand(t, shape));
+  },
   cat,
   parts,
   narrow: (t, dim, start, length) => slice(t, axis(dim, t.ndim), start < 0 ? +start + t.shape[axis(dim, t.ndim)] : +start, +length),

@@ -53,7 +53,8 @@ const DTYPES = {
 
 class Tensor {
   constructor(shape, dtype, data) {
-    this.shape = shape;
+    spend(0, 1);
+    this.shape = checkedShape(shape);
     this.dtype = dtype;
     this.data = data;
   }
@@ -65,37 +66,31 @@ class Tensor {
 const isTensor = (a) => a instanceof Tensor;
 const isFloat = (dtype) => DTYPES[dtype].category === 2;
 const sizeOf = (shape) => shape.reduce((n, m) => n * m, 1);
-const limits = { elements: 2 ** 24, time: Infinity, until: Infinity }; // of a tensor, and milliseconds: a record may come from anywhere
-
-class LiveError extends Error {}
-
-function fail(message) {
-  throw new LiveError(message);
-}
 
 // Returns the entry of a table with this name.
 function entryOf(table, name) {
   return Object.hasOwn(table, name) ? table[name] : fail(`"${name}" is not one of ${Object.keys(table).join(", ")}`);
 }
 
-// Returns the number of elements of a new tensor.
-function checkedSize(shape) {
-  const size = sizeOf(shape);
-  if (performance.now() > limits.until) fail("computing takes too long for a page");
-  return size >= 0 && size <= limits.elements ? size : fail(`a tensor of shape (${shape})`);
-}
-
 // Makes a tensor of the elements at(0), at(1), ...
 function make(shape, dtype, at) {
   const { Memory, round } = entryOf(DTYPES, dtype);
-  const data = new Memory(checkedSize(shape));
+  const data = memory(Memory, shape);
   for (let i = 0; i < data.length; i++) data[i] = round(at(i));
   return new Tensor(shape, dtype, data);
 }
 
-const full = (shape, value, dtype) => make(shape, dtype, () => +value);
+const WORDS_OF_JSON = new Map([["nan", NaN], ["inf", Infinity], ["-inf", -Infinity]]); // prettier-ignore
+const full = (shape, value, dtype) => make(shape, dtype, () => numberOf(value));
 const cast = (t, dtype) => (t.dtype === dtype ? t : make(t.shape, dtype, (i) => t.data[i]));
 const vector = (numbers, dtype = "int64") => make([numbers.length], dtype, (i) => numbers[i]);
+
+const isNumber = (a) => a instanceof Real || typeof a === "number" || typeof a === "boolean";
+
+// Returns a number of Python as one of JavaScript.
+function numberOf(a) {
+  return isNumber(a) ? +a : fail("an operand is neither a tensor nor a number");
+}
 
 function dtypeOfNumber(a) {
   return a instanceof Real ? "float32" : typeof a === "boolean" ? "bool" : "int64";
@@ -106,9 +101,9 @@ function fromNested(nested, dtype, size) {
   const shape = size ?? [];
   for (let level = nested; !size && Array.isArray(level); level = level[0]) shape.push(level.length);
   const flat = [nested].flat(Infinity);
+  if (flat.length !== sizeOf(shape)) fail(`lists of ${flat.length} numbers are no tensor of shape (${shape})`);
   const found = ["bool", "int64", "float32"].findLast((d) => flat.some((x) => dtypeOfNumber(x) === d)) ?? "float32";
-  const numbers = { nan: NaN, inf: Infinity, "-inf": -Infinity };
-  return make(shape, dtype ?? found, (i) => (typeof flat[i] === "string" ? numbers[flat[i]] : +flat[i]));
+  return make(shape, dtype ?? found, (i) => WORDS_OF_JSON.get(flat[i]) ?? numberOf(flat[i]));
 }
 
 function toNested(t) {
@@ -173,7 +168,7 @@ function stridesOf(shape) {
 
 // Returns the position in memory of each element of an array with these strides, row by row.
 function positionsOf(shape, strides, begin = 0) {
-  const found = new Int32Array(checkedSize(shape));
+  const found = memory(Int32Array, shape);
   const last = shape.length - 1;
   const [width, step] = last < 0 ? [1, 0] : [shape[last], strides[last]];
   const index = new Array(shape.length).fill(0);
@@ -191,7 +186,7 @@ function positionsOf(shape, strides, begin = 0) {
 
 // Returns the tensor of the elements at these positions of another.
 function picked(t, shape, positions) {
-  const data = new t.data.constructor(positions.length);
+  const data = memory(t.data.constructor, [positions.length]);
   for (let i = 0; i < data.length; i++) data[i] = t.data[positions[i]];
   return new Tensor(shape, t.dtype, data);
 }
@@ -211,8 +206,7 @@ function expand(t, shape) {
     if (given !== 1 && given !== n) fail(`(${t.shape}) cannot be expanded to (${shape})`);
     return given === 1 ? 0 : steps[d - lead];
   });
-  if (t.data.length === 1)
-    return new Tensor(sizes, t.dtype, t.data.constructor.from({ length: checkedSize(sizes) }).fill(t.data[0]));
+  if (t.data.length === 1) return new Tensor(sizes, t.dtype, memory(t.data.constructor, sizes).fill(t.data[0]));
   return strided(t, sizes, strides);
 }
 
@@ -236,7 +230,7 @@ function pointwise({ compute, kind, conditions = 0, settings = 0 }, args) {
     .map((setting) => (typeof setting === "object" && setting !== null ? +setting : setting));
   const result = kind === "bool" ? "bool" : dtype;
   const { Memory, round: rounded } = DTYPES[result];
-  const data = new Memory(checkedSize(shape));
+  const data = memory(Memory, shape);
   // no kernel has more operands and settings; spreading them would cost more than the kernel
   if (n === 1) for (let i = 0; i < data.length; i++) data[i] = rounded(compute(round, x[i * s], a, b, c));
   else if (n === 2)

@@ -47,8 +47,12 @@ class Calls(TorchFunctionMode):
         self.recorder = recorder
 
     def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-        seen = sees(self.recorder, (args, kwargs))
-        return self.recorder.asked(func, args, kwargs or {}) if seen else func(*args, **(kwargs or {}))
+        if sees(self.recorder, (args, kwargs)):
+            return self.recorder.asked(func, args, kwargs or {})
+        out = func(*args, **(kwargs or {}))
+        if self.recorder.paused and self.recorder.passed is not None and isinstance(out, torch.Tensor):
+            self.recorder.passed()
+        return out
 
 
 def sees(recorder: Any, given: Any) -> bool:

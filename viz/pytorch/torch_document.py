@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ import torch
 from torch._C import _functorch as functorch
 from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 
+from minigrad.arrays.memory import distinct
 from minigrad.errors import error
 from minigrad.files import written
 from minigrad.record import schema
@@ -29,6 +31,7 @@ from minigrad.record.assignments import name_variables
 from minigrad.record.build import backward, choose_labels
 from minigrad.record.gradient_flow import Accumulation
 from minigrad.record.inner_calls import named_by_author
+from minigrad.record.kept_bytes import KEPT, LARGE
 from minigrad.record.labels import Frame
 from minigrad.record.method_formulas import compose
 from minigrad.record.show import mimebundle
@@ -39,6 +42,28 @@ from ..trimmed_record import mentioned
 if TYPE_CHECKING:
     from .torch_graph import Backward
     from .torch_inside import Inside
+
+
+class Contents(threading.local):
+    """The limit of the contents that the recordings of a thread keep, as minigrad's (record/kept_bytes.py)."""
+
+    def __init__(self) -> None:
+        self.kept = self.given_up = 0  # bytes, values
+
+    def weigh(self, value: Noted) -> None:
+        """Give up the contents of a new value beyond the limit."""
+        a = value.array
+        if a is None or a.size <= schema.WHOLE or value.kind in schema.LEAVES:
+            return
+        size = distinct(a).nbytes
+        if self.kept + size <= KEPT:
+            self.kept += size
+        elif a.nbytes >= LARGE and value.summary:  # which is computed now
+            value.array, value.lost = None, True
+            self.given_up += 1
+
+
+CONTENTS = Contents()
 
 
 class Noted:
@@ -55,6 +80,8 @@ class Noted:
         self.shape, self.dtype, self.device = list(t.shape), str(t.dtype).removeprefix("torch."), str(t.device)
         self.bytes = size_of(t)
         self.array = numbers(t) if array is None else array
+        self.lost = False  # True if only its summary is kept
+        CONTENTS.weigh(self)
 
     @functools.cached_property
     def summary(self) -> dict:
@@ -344,9 +371,15 @@ def numbers(t: torch.Tensor) -> np.ndarray | None:
         t = t.dequantize() if t.is_quantized else t.to_dense() if t.layout is not torch.strided else t
         t = t.cpu().resolve_conj().resolve_neg()
         try:
-            return np.array(t.numpy())
+            a = t.numpy()
         except TypeError:  # NumPy has no bfloat16
-            return np.array(t.float().numpy())
+            a = (
+                t[tuple([slice(1) if step == 0 else slice(None) for step in t.stride()])]
+                .float()
+                .expand(t.shape)
+                .numpy()
+            )
+        return np.broadcast_to(np.array(distinct(a)), a.shape) if 0 in a.strides else np.array(a)
 
 
 def has_memory(t: torch.Tensor) -> bool:

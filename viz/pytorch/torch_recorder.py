@@ -24,10 +24,11 @@ from minigrad.record.reads import NUMBERS
 from minigrad.record.schema import CALLS
 from minigrad.record.seeds import Seeds, refuse_gradient
 
+from .torch_calls import RUNNING as RECORDING
 from .torch_calls import Calls
 from .torch_contents import READING, WORDS
 from .torch_cuts import Cuts, has_history, reason
-from .torch_document import Call, Noted, batches, bottom, has_memory, is_leaf
+from .torch_document import CONTENTS, Call, Noted, batches, bottom, has_memory, is_leaf
 from .torch_graph import Backward, edges_of, run_now, same
 from .torch_inside import BACK, Inside, look_into
 from .torch_numpy import Crossings
@@ -54,7 +55,9 @@ REFUSED = (  # errors of PyTorch that mean it cannot run another backward
     "second time",  # the program's own backward freed the graph
     "use_reentrant=True",  # such a checkpoint needs a backward that writes to .grad
     "_will_engine_execute_node",  # so does a hook for several gradients
+    "allocate memory",  # an expanded tensor needs none, its gradient does
 )
+OFTEN = 64  # calls after which the number of operations is looked at
 RUNNING = ("batch_norm", "instance_norm")  # these write running statistics without a version change
 COMPOSED = ("multi_head_attention_forward",)  # recorded as the many operations that they consist of
 
@@ -64,6 +67,8 @@ class Recorder:
 
     def __init__(self, jvp: bool, seeds: Seeds | None = None):
         self.seeds = seeds
+        if not RECORDING.recorders:
+            CONTENTS.kept = CONTENTS.given_up = 0
         self.within = run_now()  # the run of backward that it began in, for the backward method of a Function
         self.calls: list[Call] = []
         self.backward, self.tangents, self.cuts = Backward(self), Tangents(self, jvp), Cuts(self)
@@ -81,7 +86,9 @@ class Recorder:
         self.crossings: Crossings | None = None  # to NumPy and back, in a method of a custom Function
         self.adding = False  # True while `run_backward` runs, for which no line of the program stands
         self.added_backward = False  # True if `run_backward` ran, because the program ran none
-        self.paused = self.has_gap = False
+        self.paused = self.has_gap = self.folds = False
+        self.on_full: Callable | None = None  # called when the recording has grown
+        self.passed: Callable | None = None  # called for each operation while the recording pauses
         self._busy = False
         self._insides: list[Inside] = []  # calls of methods of the Function that is running
 
@@ -93,6 +100,10 @@ class Recorder:
             yield
         finally:
             self._busy = before
+
+    def operations(self) -> int:
+        """Return the number of operations of the program."""
+        return sum(call.of is None for call in self.calls)
 
     def can_stop(self) -> bool:
         """Return True: the recording can pause and go on at any time."""
@@ -203,6 +214,8 @@ class Recorder:
             if push is not None and made.phase == "forward":
                 values = {key: value for key, (_, value) in given.items()} | {id(t): value for t, value in results}
                 self.push(made, partial(push, made, out, results), values)
+            if self.on_full is not None and len(self.calls) % OFTEN == 0:
+                self.on_full(self)
             return out
 
     def note_read(self, name: str, args: tuple, given: dict[int, tuple]) -> None:

@@ -21,6 +21,7 @@ from minigrad.formulas.latex import symbol
 from minigrad.record import schema
 from minigrad.record.call_style import by_method
 from minigrad.record.constants import LONGEST, brief
+from minigrad.record.values import elements
 
 from .torch_document import Call, Noted
 from .torch_replay import Replay, array, largest, near
@@ -68,7 +69,7 @@ class Words:
         left = list(ours.edges)
         for edge, (run, value, *_, gives) in zip(self.op.edges, flows):
             given = [self.tensor(grads[run][o], o) if o in grads[run] else self.tensor(o) * 0 for o in self.used]
-            g, read = given[0] if len(given) == 1 else given, max([largest(t.numpy()) for t in given])
+            g, read = given[0] if len(given) == 1 else given, max([largest(elements(t)) for t in given])
             for one in left:
                 number = array(gives, self.call, value)
                 if values.get(one.input) is value and gives_number(one.formula, {**names, "g": g}, number, read):
@@ -161,4 +162,4 @@ def gives_number(formula: str, names: dict[str, Any], number: np.ndarray, read: 
             found = eval(formula, names)
     except Exception:  # it uses a tensor that only minigrad saves
         return False
-    return near(found.numpy(), number, read)
+    return near(elements(found), number, read)

@@ -5,7 +5,7 @@
 // `ops[3].in[0]: 99 is not a value`.
 
 const MOST = {
-  parts: 300_000, ops: 2_000, values: 12_000, reads: 8_000, letters: 100_000, cells: 20_000, all: 4_096, rooms: 8,
+  parts: 300_000, ops: 2_000, values: 12_000, reads: 8_000, letters: 100_000, name: 1_000, cells: 20_000, all: 4_096, rooms: 8,
   steps: 8_000, expression: 100_000, expressions: 400_000,
 }; // prettier-ignore
 const PASSES = ["forward", "backward", "jvp"];
@@ -44,6 +44,7 @@ const text = (x) => {
   if (typeof x !== "string") refuse(`${shownData(x)} is not a text`);
   return x.length > MOST.letters ? refuse(`the text has ${x.length.toLocaleString("en")} characters`) : x;
 };
+const nameOf = (x) => (text(x).length > MOST.name ? refuse(`the name has ${x.length.toLocaleString("en")} characters`) : x);
 const flag = (x) => (typeof x === "boolean" ? x : refuse(`${shownData(x)} is neither true nor false`));
 const number = (x) =>
   typeof x === "boolean" || Number.isFinite(x) || ["nan", "inf", "-inf"].includes(x) ? x : refuse(`${shownData(x)} is not a number`);
@@ -206,13 +207,13 @@ const BYTES = { bool: 1, uint8: 1, int8: 1, int16: 2, int32: 4, int64: 8, float1
 const id = whole(1e6); // also of values that the record does not list
 const ids = list(id, 1000);
 const idKey = numeral(() => 1e6);
-const names = map(text, (x) => (Array.isArray(x) ? ids(x) : id(x)));
+const names = map(nameOf, (x) => (Array.isArray(x) ? ids(x) : id(x)));
 const expression = (x) => (text(x).length > MOST.expression ? refuse("the expression is too long") : x);
 const SUMMARY = fields({
   values: (x) => x, min: optional(finite), max: optional(finite), mean: optional(number), std: optional(number), nan: count, inf: count, "-inf": count,
 }); // prettier-ignore
 const LIVE_VALUE = fields(
-  { id, label: text, kind: oneOf(KINDS), shape, dtype: oneOf(Object.keys(BYTES)), content: text, summary: SUMMARY },
+  { id, label: nameOf, kind: oneOf(KINDS), shape, dtype: oneOf(Object.keys(BYTES)), content: text, summary: SUMMARY },
   "id", "label", "kind", "shape", "dtype",
 ); // prettier-ignore
 const LIVE_EDGE = fields(

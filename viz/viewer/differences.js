@@ -99,13 +99,17 @@ function comparisons(record, held, options = {}) {
   const wide = new Map([...held].map(([id, t]) => [id, isReal(t) ? tensorLike(t, t.data, "float64") : t]));
   const [right, run] = [{}, options].map((more) => live.computeAgain(record, wide, { ...more, wide: true }));
   const leaves = leavesOf(record, wide, GIVEN).filter(({ id }) => isReal(wide.get(id)) && right.gradients.has(id));
-  return leaves.map(({ id, label }) => () => {
+  const compare = ({ id, label }) => {
     if (isLost(record, run, right, id))
       return { id, label, state: "impossible", by: run.frozen.get(record.gradients[id]) ?? "" };
     const why = incomparable(record, right, id);
     if (why) return { id, label, state: "unknown", by: why };
     const by = compared(record, wide, run, id);
     return { id, label, state: by ? "differs" : "agrees", by };
+  };
+  return leaves.map((leaf) => () => {
+    const made = live.within(() => compare(leaf));
+    return live.spent.reason ? { ...made, state: "unknown", by: live.spent.reason } : made;
   });
 }
 

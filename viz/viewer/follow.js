@@ -24,9 +24,10 @@ function refreshInView() {
   rest = setTimeout(refresh, 150);
 }
 
-/** Say below the drawing that the program itself would do something else with these numbers. */
+/** Say below the drawing that the page stopped computing, or that the program itself would do something else with these numbers. */
 function showNotice() {
-  const { otherwise = [] } = isOriginal() ? {} : run;
+  const stopped = baseline.stopped ?? run.stopped;
+  const otherwise = stopped ? [{ text: `numbers that do not change are from the recorded run: ${stopped}` }] : isOriginal() ? [] : run.otherwise;
   const lines = otherwise.map(
     ({ text, line }) => text ?? `with these numbers the program would take another way at line ${line}`,
   );
@@ -53,5 +54,6 @@ function remarks(i) {
 
 if (isLive) {
   onLive(followChanges);
+  showNotice();
   $("reset").addEventListener("click", resetLive);
 }

@@ -66,8 +66,14 @@ function computeLater() {
 function computeNow() {
   if (!stale) return;
   stale = false;
-  run = live.computeAgain(data.live, held, runOptions);
+  run = computed();
   summaries.clear();
+}
+
+/** Compute from the present numbers; `stopped` is the limit of the page that this passed. */
+function computed() {
+  const made = live.computeAgain(data.live, held, runOptions);
+  return { ...made, stopped: live.spent.reason };
 }
 
 const isOriginal = () => !changed.size && !Object.keys(runOptions).length;
@@ -104,7 +110,7 @@ function changedSummary(i, old) {
 }
 
 if (isLive) {
-  run = baseline = live.computeAgain(data.live, held, runOptions);
+  run = baseline = computed();
   values.forEach((value, i) => {
     const old = { all: value.all, statistics: value.statistics, histogram: value.histogram, grid: value.grid };
     recordedSummaries[i] = old;

@@ -42,6 +42,8 @@ const MISTAKES = {
   },
 };
 
+const LONGEST_FORMULA = 2_000; // characters of a formula that somebody may read and change
+
 /** Return the terms of a sum, each with its sign. */
 function parted(text) {
   const found = [];
@@ -71,11 +73,13 @@ function withoutSum(text) {
  * values of names that are in none of the edge's.
  */
 function mistakesOf(record, op, edge) {
-  if (!edge.names) return []; // nothing is known of its lines
+  const isListed = (id) => record.values[id]?.id === id;
+  if (!edge.names || !(edge.formula?.length <= LONGEST_FORMULA)) return []; // nothing is known of its lines, or they are too long
+  if (![edge.input, ...op.outputs, ...op.inputs.filter(Number.isInteger)].every(isListed)) return [];
   const valueOf = (name) => record.values[edge.names[name]];
   const sizes = (value) => value.shape.join(", ");
   const arriving = new Set(op.outputs.map((id) => record.gradients[id]));
-  const up = Object.keys(edge.names).filter((name) => arriving.has(edge.names[name]));
+  const up = Object.keys(edge.names).filter((name) => arriving.has(edge.names[name]) && isListed(edge.names[name]));
   const ones = (name) => `ones(${[sizes(valueOf(name)), `dtype=${valueOf(name).dtype}`].filter(Boolean).join(", ")})`;
   const size = sizes(record.values[edge.input]); // the engine sums a gradient down to its input's shape, as here
   const [other, more] = counterparts(record, op, edge.names);

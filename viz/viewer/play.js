@@ -4,7 +4,7 @@ const intro = document.getElementById("intro");
 const recordOfAddress = () => /^#r=([^&]*)/.exec(location.hash)?.[1];
 const shownRecord = recordOfAddress();
 
-Object.assign(live.limits, { elements: 2 ** 17, time: 2000 }); // a link must not keep the page busy
+Object.assign(live.limits, live.OF_A_LINK); // a link must not keep the page busy
 
 /** Replace the page by sentences. */
 function tellInstead(title, ...sentences) {

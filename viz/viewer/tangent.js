@@ -13,10 +13,9 @@ function tangentPanel() {
   const slider = powerSlider("h", [-8, 0], stepOfH, (h) => ((stepOfH = h), follow()));
   let waiting = 0;
   const draw = () => {
-    const found = STEPS_OF_H.map((h) => [
-      h,
-      largest(forwardDifferences(data.live, held, run, h).map(({ error }) => error)),
-    ]);
+    const errorAt = (h) => largest(forwardDifferences(data.live, held, run, h).map(({ error }) => error));
+    const found = live.within(() => STEPS_OF_H.map((h) => [h, errorAt(h)]));
+    if (live.spent.reason) return setText(words, `No curve is drawn: ${live.spent.reason}.`);
     curve.replaceChildren(...differenceCurve(found));
     setText(words, aboutDifference(found));
   };

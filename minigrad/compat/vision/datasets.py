@@ -13,6 +13,7 @@ import pickle
 import string
 import sys
 import tarfile
+import warnings
 import zipfile
 from collections.abc import Callable
 from functools import cache
@@ -26,8 +27,10 @@ from PIL import Image
 
 import minigrad
 from minigrad.errors import error
+from minigrad.files import written
 from minigrad.utils.data import Dataset
 
+from ...diagnose.boundary import guard as _guard
 from .functional import to_pil_image
 
 IMG_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
@@ -83,25 +86,26 @@ def fetch(who: str, folder: Path, files: dict[str, str], mirrors: list[str], dow
 
 def downloaded(path: Path, urls: list[str], md5: str) -> str:
     """Download a file from the first address that has it, whole or not at all; return the reason if none has."""
-    part, failed = path.with_name(f"{path.name}.part"), ""
+    failed = ""
     path.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_symlink():  # what it leads to is not ours
+        path.unlink()
     for url in urls:
+        digest = hashlib.md5(usedforsecurity=False)
         try:
-            with urlopen(url, timeout=30) as answer, part.open("wb") as file:
+            with urlopen(url, timeout=30) as answer, written(path) as file:
                 total = int(answer.headers["Content-Length"] or 0)
                 while block := answer.read(1 << 18):
                     file.write(block)
+                    digest.update(block)
                     if sys.stderr.isatty():
                         end = "\n" if file.tell() == total else ""
                         print(f"\r{path.name}: {file.tell():,} of {total:,} bytes", end=end, file=sys.stderr)
-            if has(part, md5):
-                part.replace(path)
-                return ""
-            failed = f" ({url} has another digest)"
+                if digest.hexdigest() != md5:
+                    raise OSError("it has another digest")
+            return ""
         except (OSError, HTTPException) as e:
             failed = f" ({url}: {e})"
-        finally:
-            part.unlink(missing_ok=True)
     return failed
 
 
@@ -138,6 +142,9 @@ class InMemory(VisionDataset):
             raise error(ValueError, "datasets", f"MINIGRAD_DATA={wish} is unknown", fix)
         length = self.lengths[not train] if wish == "digits-repeated" else 0
         self.data, self.targets = self.stored(*digits(train, self.side, length)) if wish else self.load(download)
+        if len(self.data) != len(self.targets):
+            what = f"{root} has {len(self.data):,} images and {len(self.targets):,} labels"
+            raise error(RuntimeError, type(self).__name__, what, "delete its files, and pass download=True")
 
     def load(self, download: bool) -> tuple:
         """Return images and classes from their files."""
@@ -157,6 +164,16 @@ class InMemory(VisionDataset):
         return f"Split: {'Train' if self.train else 'Test'}"
 
 
+def renamed(old: str, new: str) -> property:
+    """Return an attribute under its name before torchvision 0.2.2, which warns as torchvision's does."""
+
+    def read(self: Any) -> Any:
+        warnings.warn(f"{old} has been renamed {new}", stacklevel=2)
+        return getattr(self, new)
+
+    return property(read, doc=f"The older name of `{new}`.")
+
+
 class MNIST(InMemory):
     """Handwritten digits, grey images of 28 x 28 pixels: 60,000 to train, 10,000 to test."""
 
@@ -169,6 +186,9 @@ class MNIST(InMemory):
     def class_to_idx(self) -> dict[str, int]:
         """The numbers of the classes."""
         return {name: i for i, name in enumerate(self.classes)}
+
+    train_data, test_data = renamed("train_data", "data"), renamed("test_data", "data")
+    train_labels, test_labels = renamed("train_labels", "targets"), renamed("test_labels", "targets")
 
     @property
     def raw_folder(self) -> str:
@@ -389,3 +409,6 @@ class FakeData(VisionDataset):
 
     def __len__(self) -> int:
         return self.size
+
+
+_guard(__name__)

@@ -15,6 +15,7 @@ import minigrad
 from minigrad.errors import error
 from minigrad.nn import Module
 
+from ...diagnose.boundary import guard as _guard
 from . import functional
 from .functional import BILINEAR, NEAREST, get_dimensions, mode_of, sides_of
 from .functional import InterpolationMode as InterpolationMode
@@ -253,3 +254,6 @@ class ColorJitter(ImageTransform):
         for i in order.tolist():
             img = img if factors[i] is None else adjust[i](img, factors[i])
         return img
+
+
+_guard(__name__)

@@ -1,5 +1,6 @@
 """Collectives as differentiable functions (`minigrad.distributed.nn.functional`)."""
 
+from ...diagnose.boundary import guard as _guard
 from . import functional
 from .functional import (
     all_gather,
@@ -29,3 +30,5 @@ __all__ = [
     "scatter",
     "send",
 ]
+
+_guard(__name__)

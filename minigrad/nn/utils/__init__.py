@@ -4,8 +4,9 @@ PyTorch's older weight_norm and spectral_norm are deprecated: here the names mea
 """
 
 from ...diagnose.missing_names import explained as _explained
-from . import parametrizations, parametrize, rnn
+from . import convert_parameters, parametrizations, parametrize, rnn
 from .clipping import clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
+from .convert_parameters import parameters_to_vector, vector_to_parameters
 from .parametrizations import spectral_norm, weight_norm
 
 __getattr__ = _explained(__name__)

@@ -4,18 +4,22 @@ PyTorch's older weight_norm and spectral_norm are deprecated: here the names mea
 """
 
 # `make contents` writes this file from the declarations in ops/.
-from . import parametrizations, parametrize, rnn
+from . import convert_parameters, parametrizations, parametrize, rnn
 from .clipping import clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
+from .convert_parameters import parameters_to_vector, vector_to_parameters
 from .parametrizations import spectral_norm, weight_norm
 
 __all__ = [
     "clip_grad_norm_",
     "clip_grad_value_",
     "clip_grads_with_norm_",
+    "convert_parameters",
     "get_total_norm",
+    "parameters_to_vector",
     "parametrizations",
     "parametrize",
     "rnn",
     "spectral_norm",
+    "vector_to_parameters",
     "weight_norm",
 ]

@@ -17,6 +17,7 @@ from ...autograd.grad_mode import no_grad
 from ...core.frames import current
 from ...core.tensor import Tensor
 from ...errors import error
+from ...scopes import setting
 from ..containers import ModuleDict, ModuleList
 from ..module import Module
 from ..parameter import Parameter
@@ -44,11 +45,8 @@ def cached() -> Iterator[None]:
     ...     layer.weight is layer.weight
     True
     """
-    token = KEPT.set({} if (kept := KEPT.get()) is None else kept)
-    try:
+    with setting(KEPT, {} if (kept := KEPT.get()) is None else kept):
         yield
-    finally:
-        KEPT.reset(token)
 
 
 class ParametrizationList(ModuleList):
@@ -87,13 +85,13 @@ class ParametrizationList(ModuleList):
         if not unsafe:
             check_like(self(), shape, dtype, "the parametrization")
 
-    def originals(self) -> list:
+    def _originals(self) -> list:
         """Return the tensors that the first module receives."""
         return [self.original] if self.is_tensor else [getattr(self, f"original{i}") for i in range(self.ntensors)]
 
     def forward(self) -> Tensor:
         first, *others = self
-        x = first(*self.originals())
+        x = first(*self._originals())
         for module in others:
             x = module(x)
         return x
@@ -118,7 +116,7 @@ class ParametrizationList(ModuleList):
         if len(new) != self.ntensors:
             what = f"right_inverse has to return {self.ntensors} tensors, but returned {len(new)}"
             raise misfit_error(what, f"return {self.ntensors} tensors, as at the registration")
-        for own, t in zip(self.originals(), new):
+        for own, t in zip(self._originals(), new):
             check_like(t, t.shape if isinstance(t, Tensor) else (), own.dtype, "right_inverse")
             own.data = t.detach()
 

@@ -177,6 +177,9 @@ def pack_padded_sequence(
     tensor([1, 4, 2, 5, 3])
     """
     found = lengths.to("cpu") if isinstance(lengths, Tensor) else tensor(list(lengths), device="cpu")
+    if found.ndim != 1:
+        what = f"lengths must have 1 dimension, but has shape {tuple(found.shape)}"
+        raise error(RuntimeError, "pack_padded_sequence", what, "pass one length for each sequence")
     order = None
     if not enforce_sorted:
         found, order = sort(found, descending=True)
@@ -272,33 +275,24 @@ def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
 def run_packed(network: Any, packed: PackedSequence, hx: Any) -> tuple:
     """Run nn.RNN, nn.LSTM or nn.GRU over a packed batch; each sequence's last state is the one at its own end.
 
-    Consecutive time steps with equally many sequences are one call of `network.walk`.
+    Consecutive time steps with equally many sequences are one call of `network._walk`.
     """
     data, sizes, order = packed.data, packed.batch_sizes.tolist(), packed.sorted_indices
-    if hx is not None and order is not None:
-        hx = picked(hx, order)
-    states, ends = network.start(data[: sizes[0]].unsqueeze(0), hx, False), []
+    states, ends = network._start(data, hx, packed.batch_sizes, order), []
     runs = runs_of(sizes)
     for layer in range(network.num_layers):
         if layer and network.dropout:
             data = dropout(data, network.dropout, network.training)
         parts, outs = data.split([length * n for length, n in runs]), []
-        for d, end in enumerate(network.endings(layer)):
-            first = tuple([s[layer * network.n_directions + d] for s in states])
+        for d, end in enumerate(network._endings(layer)):
+            first = tuple([s[layer * network._n_directions + d] for s in states])
             out, last = (walk_back if d else run_forward_in_time)(network, parts, runs, first, end)
             outs.append(out)
             ends.append(last)
         data = outs[0] if len(outs) == 1 else cat(outs, -1)
     last = tuple([stack(list(s)) for s in zip(*ends)])
-    hx = last[0] if network.n_states == 1 else last
-    if packed.unsorted_indices is not None:
-        hx = picked(hx, packed.unsorted_indices)
+    hx = network.permute_hidden(last[0] if network._n_states == 1 else last, packed.unsorted_indices)
     return PackedSequence(data, packed.batch_sizes, order, packed.unsorted_indices), hx
-
-
-def picked(hx: Any, order: Tensor) -> Any:
-    """Return states with the batch in another order."""
-    return tuple([picked(h, order) for h in hx]) if isinstance(hx, (tuple, list)) else hx.index_select(1, order)
 
 
 def runs_of(sizes: list) -> list:
@@ -318,7 +312,7 @@ def run_forward_in_time(network: Any, parts: tuple, runs: list, states: tuple, e
     for part, (length, n) in zip(parts, runs):
         ended.append(tuple([s[n:] for s in states]))
         states = tuple([s[:n] for s in states])
-        out, states = network.walk(part.unflatten(0, (length, n)), states, end)
+        out, states = network._walk(part.unflatten(0, (length, n)), states, end)
         outs.append(out.flatten(0, 1))
     return cat(outs), tuple([cat(list(s)) for s in zip(states, *reversed(ended))])
 
@@ -329,6 +323,6 @@ def walk_back(network: Any, parts: tuple, runs: list, first: tuple, end: str) ->
     states = tuple([s[:0] for s in first])
     for part, (length, n) in reversed(list(zip(parts, runs))):
         states = tuple([cat([s, f[len(s) : n]]) for s, f in zip(states, first)])
-        out, states = network.walk(part.unflatten(0, (length, n)).flip(0), states, end)
+        out, states = network._walk(part.unflatten(0, (length, n)).flip(0), states, end)
         outs.insert(0, out.flip(0).flatten(0, 1))
     return cat(outs), states

@@ -69,7 +69,7 @@ TABLE: dict[str, Entry] = {}
 def enter(name: str, function: Callable, samples: tuple, aliases: tuple = (), **settings: Any) -> Callable:
     """Enter a function into the table under its name and its aliases; the settings are fields of Entry."""
     for known in (name, *aliases):
-        assert known not in TABLE, f"two operations are called {known}: the second would replace the first"
+        assert known not in TABLE or TABLE[known].module == function.__module__, f"two operations are called {known}"
         TABLE[known] = Entry(known, function, samples, function.__module__, **settings)
     return function
 

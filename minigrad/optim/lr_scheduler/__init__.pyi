@@ -1,11 +1,14 @@
 """Learning rate schedules, under torch.optim.lr_scheduler's names."""
 
 # `make contents` writes this file from the declarations in ops/.
-from .composed import ReduceLROnPlateau, SequentialLR
+from .composed import ChainedScheduler, ReduceLROnPlateau, SequentialLR
 from .cycles import CosineAnnealingLR, CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
-from .rates import ExponentialLR, LambdaLR, LinearLR, LRScheduler, MultiStepLR, StepLR
+from .rates import ConstantLR, ExponentialLR, LambdaLR, LinearLR, MultiplicativeLR, MultiStepLR, PolynomialLR, StepLR
+from .scheduler import LRScheduler
 
 __all__ = [
+    "ChainedScheduler",
+    "ConstantLR",
     "CosineAnnealingLR",
     "CosineAnnealingWarmRestarts",
     "CyclicLR",
@@ -14,7 +17,9 @@ __all__ = [
     "LambdaLR",
     "LinearLR",
     "MultiStepLR",
+    "MultiplicativeLR",
     "OneCycleLR",
+    "PolynomialLR",
     "ReduceLROnPlateau",
     "SequentialLR",
     "StepLR",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import bisect
 import math
 from collections.abc import Callable
 from typing import Any
 
 from ...errors import error
 from ..optimizer import Optimizer
-from .rates import LRScheduler
+from .scheduler import LRScheduler, attributes, check_optimizer, per_group, set_value
 
 
 class CosineAnnealingLR(LRScheduler):
@@ -31,19 +30,31 @@ class CosineAnnealingLR(LRScheduler):
         self.T_max, self.eta_min = T_max, eta_min
         super().__init__(optimizer, last_epoch)
 
-    def rate(self, i: int, now: float, first: float) -> float:
-        t, low = self.last_epoch, self.eta_min
-        if t == 0:
+    def get_lr(self) -> list:
+        t, low, now = self.last_epoch, self.eta_min, self._current()
+        if self._is_initial:
             return now
-        if (t - 1 - self.T_max) % (2 * self.T_max) == 0:
-            return now + (first - low) * (1 - math.cos(math.pi / self.T_max)) / 2
+        if self._step_count == 1 and t > 0:
+            return self._get_closed_form_lr()
+        if (t - 1 - self.T_max) % (2 * self.T_max) == 0:  # at the bottom, where the height of the last epoch is 0
+            rise = (1 - math.cos(math.pi / self.T_max)) / 2
+            return [lr + (first - low) * rise for lr, first in zip(now, self.base_lrs)]
         height = lambda t: 1 + math.cos(math.pi * t / self.T_max)
-        return height(t) / height(t - 1) * (now - low) + low
+        return [height(t) / height(t - 1) * (lr - low) + low for lr in now]
+
+    def _get_closed_form_lr(self) -> list:
+        return [half_cosine(first, self.eta_min, self.last_epoch / self.T_max) for first in self.base_lrs]
+
+
+def half_cosine(begin: Any, end: Any, part: float) -> Any:
+    """Return a value on the way from one to another along half a cosine."""
+    return end + (begin - end) * (1 + math.cos(math.pi * part)) / 2
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
     """From the first rate down to `eta_min` along half a cosine, repeatedly; each cycle is `T_mult` times as long.
 
+    `step(epoch)` goes to any epoch, which may be a fraction: step(epoch + i / len(loader)) after batch i.
     Source: Loshchilov, Hutter, "SGDR: stochastic gradient descent with warm restarts", 2017.
 
     >>> import minigrad
@@ -57,22 +68,47 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     """
 
     def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1):
-        if T_0 <= 0 or T_mult < 1 or not isinstance(T_0, int) or not isinstance(T_mult, int):
+        if not isinstance(T_0, int) or not isinstance(T_mult, int) or T_0 <= 0 or T_mult < 1:
             raise error(
                 ValueError,
                 "CosineAnnealingWarmRestarts",
                 f"expected a positive integer T_0 and an integer T_mult >= 1, but got {T_0} and {T_mult}",
                 "write T_0=10, T_mult=1",
             )
-        self.T_0, self.T_mult, self.eta_min = T_0, T_mult, eta_min
+        if not isinstance(eta_min, (float, int)):
+            what = f"expected a number as eta_min, but got {eta_min!r}"
+            raise error(ValueError, "CosineAnnealingWarmRestarts", what, "write eta_min=1e-5")
+        self.T_0, self.T_i, self.T_mult, self.eta_min, self.T_cur = T_0, T_0, T_mult, eta_min, last_epoch
         super().__init__(optimizer, last_epoch)
 
-    def rate(self, i: int, now: float, first: float) -> float:
-        t, length = self.last_epoch, self.T_0
-        while t >= length:
-            t, length = t - length, length * self.T_mult
-        self.T_cur, self.T_i = t, length
-        return self.eta_min + (first - self.eta_min) * (1 + math.cos(math.pi * t / length)) / 2
+    def get_lr(self) -> list:
+        self._current()
+        return [half_cosine(first, self.eta_min, self.T_cur / self.T_i) for first in self.base_lrs]
+
+    def step(self, epoch: float | None = None) -> None:
+        """Advance by one epoch, or go to an epoch, which may be a fraction.  Raises ValueError for a negative one."""
+        if epoch is None and self.last_epoch >= 0:
+            epoch, self.T_cur = self.last_epoch + 1, self.T_cur + 1
+            if self.T_cur >= self.T_i:
+                self.T_cur, self.T_i = self.T_cur % self.T_i, self.T_i * self.T_mult
+        else:
+            epoch = 0 if epoch is None else epoch
+            if epoch < 0:
+                what = f"expected an epoch of at least 0, but got {epoch}"
+                raise error(ValueError, "CosineAnnealingWarmRestarts.step", what, "write step(epoch + i / len(loader))")
+            self.T_cur, self.T_i = self._place(epoch)
+        self.last_epoch = math.floor(epoch)
+        self._set_lr(self.get_lr)
+
+    def _place(self, epoch: float) -> tuple[float, int]:
+        """Return the position of an epoch in its cycle, and the length of that cycle."""
+        if epoch < self.T_0:
+            return epoch, self.T_0
+        if self.T_mult == 1:
+            return epoch % self.T_0, self.T_i
+        n = int(math.log(epoch / self.T_0 * (self.T_mult - 1) + 1, self.T_mult))
+        begin = self.T_0 * (self.T_mult**n - 1) / (self.T_mult - 1)
+        return epoch - begin, self.T_0 * self.T_mult**n
 
 
 class OneCycleLR(LRScheduler):
@@ -108,6 +144,8 @@ class OneCycleLR(LRScheduler):
         three_phase: bool = False,
         last_epoch: int = -1,
     ):
+        check_optimizer("OneCycleLR", optimizer)
+        self.optimizer = optimizer
         if total_steps is None and (epochs is None or steps_per_epoch is None):
             raise error(
                 ValueError,
@@ -115,6 +153,11 @@ class OneCycleLR(LRScheduler):
                 "define either total_steps or both epochs and steps_per_epoch",
                 "write total_steps=epochs * len(loader)",
             )
+        sizes = {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
+        for name, n in sizes.items() if total_steps is None else [("total_steps", total_steps)]:
+            if not isinstance(n, int) or n <= 0:
+                what = f"expected a positive integer {name}, but got {n!r}"
+                raise error(ValueError, "OneCycleLR", what, "write total_steps=epochs * len(loader)")
         if anneal_strategy not in ("cos", "linear"):
             raise error(
                 ValueError,
@@ -122,48 +165,63 @@ class OneCycleLR(LRScheduler):
                 f"anneal_strategy must be one of 'cos' or 'linear', got {anneal_strategy!r}",
                 "write anneal_strategy='cos'",
             )
-        if not 0 <= pct_start <= 1:
-            raise error(
-                ValueError, "OneCycleLR", f"expected pct_start between 0 and 1, got {pct_start}", "write pct_start=0.3"
-            )
-        self.total_steps = int(total_steps if total_steps is not None else epochs * steps_per_epoch)  # type: ignore[operator]
-        self.anneal_strategy, self.cycle_momentum = anneal_strategy, cycle_momentum
-        up, end = float(pct_start * self.total_steps) - 1, self.total_steps - 1
-        low, high = base_momentum, max_momentum
-        # for each phase: its end, its first and last rate, its first and last momentum
-        phases = [(up, "initial_lr", "max_lr", high, low), (end, "max_lr", "min_lr", low, high)]
-        if three_phase:
-            middle = 2 * up
-            phases[1:] = [(middle, "max_lr", "initial_lr", low, high), (end, "initial_lr", "min_lr", high, high)]
-        self.phases = phases
+        if not isinstance(pct_start, float) or not 0 <= pct_start <= 1:
+            what = f"expected a float pct_start between 0 and 1, got {pct_start!r}"
+            raise error(ValueError, "OneCycleLR", what, "write pct_start=0.3")
+        self.total_steps = epochs * steps_per_epoch if total_steps is None else total_steps  # type: ignore[operator]
+        self._anneal_func_type, self.cycle_momentum = anneal_strategy, cycle_momentum
+        self._schedule_phases = phases(float(pct_start * self.total_steps) - 1, self.total_steps - 1, three_phase)
         most = per_group(optimizer, "max_lr", max_lr)
         for group, lr in zip(optimizer.param_groups, most) if last_epoch == -1 else ():
             group["initial_lr"] = lr / div_factor
-            group["max_lr"], group["min_lr"] = lr, lr / div_factor / final_div_factor
-            if cycle_momentum:
-                group["max_momentum"], group["base_momentum"] = max_momentum, base_momentum
+            group["max_lr"], group["min_lr"] = lr, group["initial_lr"] / final_div_factor
         if cycle_momentum:
-            check_momentum("OneCycleLR", optimizer)
+            self.use_beta1 = check_momentum("OneCycleLR", optimizer)
+            start_momentum(optimizer, base_momentum, max_momentum, last_epoch)
         super().__init__(optimizer, last_epoch)
 
-    def rate(self, i: int, now: float, first: float) -> float:
-        t, group = self.last_epoch, self.optimizer.param_groups[i]
-        if t >= self.total_steps:
+    def get_lr(self) -> list:
+        self._current()
+        t, found = self.last_epoch, []
+        if t > self.total_steps:
             raise error(
                 ValueError,
                 "OneCycleLR",
-                f"tried to step {t + 1} times, but the schedule has {self.total_steps} steps",
+                f"tried to step {t} times, but the schedule has {self.total_steps} steps",
                 "call scheduler.step() once for each of total_steps, or pass a larger total_steps",
             )
-        ends = [end for end, *_ in self.phases]
-        n = min(bisect.bisect_left(ends, t), len(ends) - 1)
-        begin = ends[n - 1] if n else 0.0
-        _, lr, next_lr, momentum, next_momentum = self.phases[n]
-        part = (t - begin) / (ends[n] - begin)
-        part = (1 - math.cos(math.pi * part)) / 2 if self.anneal_strategy == "cos" else part
-        if self.cycle_momentum:
-            set_momentum(group, momentum + (next_momentum - momentum) * part)
-        return group[lr] + (group[next_lr] - group[lr]) * part
+        last = self._schedule_phases[-1]
+        phase = next((phase for phase in self._schedule_phases if t <= phase["end_step"]), last)
+        n = self._schedule_phases.index(phase)
+        begin = self._schedule_phases[n - 1]["end_step"] if n else 0.0
+        part = (t - begin) / (phase["end_step"] - begin)
+        for group in self.optimizer.param_groups:
+            found.append(self._anneal_func(group[phase["start_lr"]], group[phase["end_lr"]], part))
+            if self.cycle_momentum:
+                ends = group[phase["start_momentum"]], group[phase["end_momentum"]]
+                set_momentum(group, self._anneal_func(*ends, part))
+        return found
+
+    def _anneal_func(self, start: Any, end: Any, pct: float) -> Any:
+        """Return a value on the way from one to another."""
+        curve = self._annealing_cos if self._anneal_func_type == "cos" else self._annealing_linear
+        return curve(start, end, pct)
+
+    _annealing_cos = staticmethod(half_cosine)
+
+    @staticmethod
+    def _annealing_linear(start: Any, end: Any, pct: float) -> Any:
+        return (end - start) * pct + start
+
+
+def phases(up: float, end: float, three: bool) -> list[dict]:
+    """Return the phases of OneCycleLR: where each ends, and the settings of a group between which it goes."""
+    names = "end_step", "start_lr", "end_lr", "start_momentum", "end_momentum"
+    high, low = "max_momentum", "base_momentum"
+    found = [(up, "initial_lr", "max_lr", high, low), (end, "max_lr", "min_lr", low, high)]
+    if three:
+        found[1:] = [(2 * up, "max_lr", "initial_lr", low, high), (end, "initial_lr", "min_lr", high, high)]
+    return [dict(zip(names, phase)) for phase in found]
 
 
 class CyclicLR(LRScheduler):
@@ -200,6 +258,14 @@ class CyclicLR(LRScheduler):
         max_momentum: Any = 0.9,
         last_epoch: int = -1,
     ):
+        check_optimizer("CyclicLR", optimizer)
+        self.optimizer = optimizer
+        base_lrs, self.max_lrs = per_group(optimizer, "base_lr", base_lr), per_group(optimizer, "max_lr", max_lr)
+        for group, low in zip(optimizer.param_groups, base_lrs) if last_epoch == -1 else ():
+            set_value(group, "lr", low)
+        up = float(step_size_up)
+        self.total_size = up + (up if step_size_down is None else float(step_size_down))
+        self.step_ratio = up / self.total_size
         if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
             raise error(
                 ValueError,
@@ -207,54 +273,60 @@ class CyclicLR(LRScheduler):
                 f"mode {mode!r} is none of 'triangular', 'triangular2' and 'exp_range', and scale_fn is None",
                 "write mode='triangular', or pass a scale_fn",
             )
-        self.rates = per_group(optimizer, "base_lr", base_lr), per_group(optimizer, "max_lr", max_lr)
-        self.up, self.down = step_size_up, step_size_up if step_size_down is None else step_size_down
         self.mode, self.gamma, self._scale_fn_custom, self.scale_mode = mode, gamma, scale_fn, scale_mode
+        if scale_fn is None:
+            self.scale_mode = "iterations" if mode == "exp_range" else "cycle"
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
-            check_momentum("CyclicLR", optimizer)
-            high = per_group(optimizer, "max_momentum", max_momentum)
-            self.momenta = high, per_group(optimizer, "base_momentum", base_momentum)
-        for group, low in zip(optimizer.param_groups, self.rates[0]) if last_epoch == -1 else ():
-            group["lr"] = low
+            self.use_beta1 = check_momentum("CyclicLR", optimizer)
+            found = start_momentum(optimizer, base_momentum, max_momentum, last_epoch)
+            self.base_momentums, self.max_momentums = found
         super().__init__(optimizer, last_epoch)
+        self.base_lrs = base_lrs
 
-    def rate(self, i: int, now: float, first: float) -> float:
-        cycle, t = divmod(self.last_epoch, self.up + self.down)
-        height = t / self.up if t <= self.up else (self.up + self.down - t) / self.down
-        height *= self.scale(cycle + 1, self.last_epoch)
-        if self.cycle_momentum:
-            high, low = self.momenta
-            set_momentum(self.optimizer.param_groups[i], high[i] + (low[i] - high[i]) * height)
-        low, high = self.rates
-        return low[i] + (high[i] - low[i]) * height
-
-    def scale(self, cycle: int, batch: int) -> float:
-        """Return the height of a cycle as a fraction of the full height."""
+    def scale_fn(self, x: float) -> float:
+        """Return the height of a cycle as a fraction of the full height, from the number of the cycle or of the batch."""
         if self._scale_fn_custom is not None:
-            return self._scale_fn_custom(cycle if self.scale_mode == "cycle" else batch)
-        return {"triangular": 1.0, "triangular2": 0.5 ** (cycle - 1)}.get(self.mode, self.gamma**batch)
+            return self._scale_fn_custom(x)
+        return {"triangular": 1.0, "triangular2": 0.5 ** (x - 1)}.get(self.mode, self.gamma**x)
+
+    def get_lr(self) -> list:
+        self._current()
+        cycle = math.floor(1 + self.last_epoch / self.total_size)
+        x = 1 + self.last_epoch / self.total_size - cycle
+        height = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
+        height *= self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
+        if self.cycle_momentum:
+            for group, low, high in zip(self.optimizer.param_groups, self.base_momentums, self.max_momentums):
+                set_momentum(group, high - (high - low) * height)
+        return [low + (high - low) * height for low, high in zip(self.base_lrs, self.max_lrs)]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return all attributes but the optimizer; a `scale_fn` gives its attributes, a function None."""
+        function = self._scale_fn_custom
+        return super().state_dict() | {"_scale_fn_custom": None if function is None else attributes(function)}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Load a state_dict()."""
+        super().load_state_dict({k: v for k, v in state_dict.items() if k != "_scale_fn_custom"})
+        if its := state_dict["_scale_fn_custom"]:
+            vars(self._scale_fn_custom).update(its)
 
 
-def per_group(optimizer: Optimizer, name: str, value: Any) -> list:
-    """Return a setting for each parameter group, from one value or a list.  Raises ValueError for a wrong length."""
-    n = len(optimizer.param_groups)
-    if not isinstance(value, (list, tuple)):
-        return [value] * n
-    if len(value) != n:
-        raise error(
-            ValueError,
-            name,
-            f"expected {n} values, one for each parameter group, but got {len(value)}",
-            f"pass one number, or a list of {n}",
-        )
-    return list(value)
-
-
-def check_momentum(who: str, optimizer: Optimizer) -> None:
-    """Raise ValueError if the optimizer has no momentum to cycle."""
+def check_momentum(who: str, optimizer: Optimizer) -> bool:
+    """Return True if the optimizer's momentum is its first beta.  Raises ValueError if it has no momentum to cycle."""
     if not {"momentum", "betas"} & optimizer.defaults.keys():
         raise error(ValueError, who, "optimizer has no momentum or beta1 to cycle", "pass cycle_momentum=False")
+    return "betas" in optimizer.defaults
+
+
+def start_momentum(optimizer: Optimizer, base: Any, most: Any, last_epoch: int) -> tuple[list, list]:
+    """Return the least and the largest momentum of each group, which a new schedule notes there."""
+    lows, highs = per_group(optimizer, "base_momentum", base), per_group(optimizer, "max_momentum", most)
+    for group, low, high in zip(optimizer.param_groups, lows, highs) if last_epoch == -1 else ():
+        set_momentum(group, high)
+        group["max_momentum"], group["base_momentum"] = high, low
+    return lows, highs
 
 
 def set_momentum(group: dict, momentum: float) -> None:

@@ -11,13 +11,24 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import error
-from .case import Case
+from .case import Case, parts_of_modules
 from .guess import guessed
 from .library import Library, library_of
 from .outcome import Outcome, Result
+from .source_lines import with_kind
 from .table import TABLE, outcomes
 
-__all__ = ["TABLE", "Case", "Library", "Outcome", "Result", "library_of", "run"]
+__all__ = ["TABLE", "Case", "Library", "Outcome", "Result", "library_of", "parts_of_modules", "run"]
+
+
+def refusal(library: Library, function: Any, applied: tuple) -> str:
+    """Return why forward does not run again on the arguments that the program passed, if it passed some."""
+    try:
+        if applied:
+            Case.of(library, function, applied).outputs()
+    except Exception as e:
+        return f"; on those of the program it raises {with_kind(e)}"
+    return ""
 
 
 def run(
@@ -58,7 +69,7 @@ def run(
         raise error(
             ValueError,
             "check",
-            f"found no arguments for which {function.__name__}.forward runs",
+            f"found no arguments for which {function.__name__}.forward runs{refusal(library, function, applied)}",
             f"pass them: check({function.__name__}, x, ...)",
         )
     case = case.cast("float64")

@@ -11,7 +11,7 @@ import numpy as np
 from ...arrays.dtypes import FLOATS
 from .case import Case, close, short
 from .outcome import Absent, Fault
-from .source_lines import place_of_error
+from .source_lines import first_line, place_of_error
 
 MOST = 60  # the largest number of combinations of in_dims and out_dims to try
 
@@ -85,7 +85,7 @@ def compare_with_loop(case: Case, in_dims: dict[int, int], last: bool, size: int
     except Exception as e:
         if case.function.generate_vmap_rule:  # the library's message explains best what a generated rule cannot do
             raise
-        what, place = str(e).splitlines()[0], place_of_error(e)
+        what, place = first_line(e), place_of_error(e)
         raise Fault(f"{at}: {what}", rule_remedy(case, in_dims), "vmap", kind="error", place=place) from e
     for k, o in enumerate(found):
         expected = np.stack([one[k] for one in loops], out_dims[k])

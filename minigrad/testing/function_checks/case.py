@@ -26,10 +26,11 @@ EPS = 1e-6  # the step of central differences in float64
 SINGLE = 1e-3  # and if an output is float32 for float64 inputs: EPS would be lost in its rounding
 RTOL, ATOL = 1e-3, 1e-5  # for comparisons with finite differences, as in gradcheck
 DELIBERATE = re.compile(
-    r"surrogate|straight[- ]through|pseudo[- ](?:derivative|gradient)|gradient reversal|revers\w+ (?:\w+ )?gradients?"
-    r"|(?-i:\bSTE\b)|perturb\w+|not the (?:true |exact )?(?:derivative|gradient)|clip\w* (?:\w+ )?gradients?|gradient clipping",
+    r"surrogate|straight[- ]through|\bSTEs?\b|pseudo[- ](?:derivative|grad)|\breversal|\bGRL\b|\breverse layer"
+    r"|\brev(?:ers\w+)? (?:(?!mode)\w+ )?grad\w*|\bgrad\w* (?:is |are )?rev(?:ers\w+)?\b|perturb\w+"
+    r"|not the (?:true |exact )?(?:derivative|gradient)|clip\w* (?:\w+ )?gradients?|gradient clipping",
     re.IGNORECASE,
-)  # in a docstring or comment of a Function whose backward is not its derivative
+)  # in the name, a docstring or comment of a Function whose backward is not its derivative
 MOST = 12  # differences are taken for at most this many elements of a tensor, spread evenly
 
 
@@ -60,7 +61,8 @@ class Case:
         If some tensors require grad, derivatives are taken with respect to those, else to all floating-point tensors.
         """
         tensors = [i for i, a in enumerate(args) if isinstance(a, library.Tensor)]
-        needs = [i for i in tensors if args[i].requires_grad]
+        parts = parts_of_modules(args)
+        needs = [i for i in tensors if args[i].requires_grad and id(args[i]) not in parts]
         data = [Data(library.array(a)) if i in tensors else a for i, a in enumerate(args)]
         return cls(library, function, data, needs or None, surrogate)
 
@@ -240,8 +242,14 @@ class Case:
         return "\n".join([*lines, f"{self.name}.apply({', '.join(words)})"])
 
 
+def parts_of_modules(args: Sequence) -> set[int]:
+    """Return the ids of the parameters of modules among arguments: a module that is passed does not move with an argument."""
+    modules = [a for a in args if hasattr(type(a), "named_parameters")]
+    return {id(p) for module in modules for p in module.parameters()}
+
+
 def said_in_words(library: Library, function: Any) -> str:
-    """Return the word in a Function's docstrings or comments that says that backward is not the derivative, or "".
+    """Return the word in a Function's name, docstrings or comments that says that backward is not the derivative, or "".
 
     >>> import minigrad
     >>> class Step(minigrad.autograd.Function):
@@ -254,13 +262,23 @@ def said_in_words(library: Library, function: Any) -> str:
     ]
     methods = [getattr(vars(c).get(name), "__func__", None) for c in own for name in ("forward", "backward", "vjp")]
     words = {
+        "its name": [c.__qualname__ for c in own],
         "its docstring": [one.__doc__ or "" for one in (*own, *methods)],
         "a comment in it": [comment for c in own for comment in comments(c)],
     }
     for where, texts in words.items():
-        if found := DELIBERATE.search(" ".join(" ".join(texts).split())):
+        if found := DELIBERATE.search(separated(" ".join(texts))):
             return f'{where} says "{found[0]}"'
     return ""
+
+
+def separated(text: str) -> str:
+    """Return a text whose words are separate, also those of names.
+
+    >>> separated("class _RoundSTE: SignSTEFn,\\n straight_through")
+    'class Round STE: Sign STE Fn, straight through'
+    """
+    return " ".join(re.sub(r"_|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", text).split())
 
 
 def is_literal(value: Any) -> bool:

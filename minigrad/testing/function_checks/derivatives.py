@@ -15,7 +15,7 @@ from .form import need_backward, need_gradient, need_jvp
 from .forward_mode import pushed
 from .outcome import Absent, Fault
 from .probe import probed
-from .source_lines import place_of_error
+from .source_lines import first_line, place_of_error
 
 ONCE = """@staticmethod
 @once_differentiable  # raises an error instead of returning a wrong second derivative
@@ -254,7 +254,7 @@ def second_derivatives(case: Case) -> str:
         args, seeds, found = graph_of_gradients(case)
     except Exception as e:  # other rows show that a plain backward works, so this error is not a silent mistake
         case.traits.add("first derivatives only")
-        raise Absent(f"backward cannot be differentiated: {str(e).splitlines()[0]}", ONCE) from None
+        raise Absent(f"backward cannot be differentiated: {first_line(e)}", ONCE) from None
     inputs = [*(args[i] for i in case.wanted), *seeds]
     names = [*(case.names[i] for i in case.wanted), *(f"grad_output {k}" for k in range(len(seeds)))]
     for i, g in found.items():

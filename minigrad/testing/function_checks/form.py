@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import dis
 import inspect
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from .case import Case
 from .forward_mode import pushed
 from .outcome import Absent, Fault
 from .probe import MethodCall, probed
+from .source_lines import first_line, place_of_error
 
 KNOWN = ("forward", "setup_context", "backward", "vjp", "jvp", "vmap", "generate_vmap_rule", "is_traceable")
 
@@ -54,7 +56,17 @@ def methods(case: Case) -> None:
 
 def forward(case: Case) -> str:
     """Check that forward runs and returns tensors: one, or several in a flat tuple."""
-    outs = case.apply(case.inputs(()))
+    try:
+        outs = case.apply(case.inputs(()))
+    except Exception as e:
+        if runs_in_single(case):
+            raise Fault(
+                f"forward runs on float32, but not on float64, in which check compares numbers: {first_line(e)}",
+                "w = w.to(x.dtype)  # for each tensor that forward does not get as an argument",
+                "forward",
+                place=place_of_error(e),
+            ) from e
+        raise
     for k, o in enumerate(outs):
         if not isinstance(o, case.library.Tensor) and case.library.tensors_in(o):
             raise Fault(
@@ -70,6 +82,14 @@ def forward(case: Case) -> str:
             "forward",
         )
     return ", ".join(f"{tuple(o.shape)} {o.dtype}".replace(f"{case.library.written}.", "") for o in found)
+
+
+def runs_in_single(case: Case) -> bool:
+    """Return True if forward runs on float32."""
+    with suppress(Exception):
+        case.cast(np.float32).outputs()
+        return True
+    return False
 
 
 def gradients_returned(case: Case) -> str:

@@ -26,21 +26,38 @@ def guessed(library: Library, function: Any, applied: tuple = (), surrogate: str
 
     The first guess are the arguments to which the program has `applied` the Function, cut to a smaller size.
     """
+    own = Case.of(library, function, applied, surrogate) if applied else None
+    if own is not None and runs(own):
+        return smaller(own), False
     forward_only = None
-    own = [Case.of(library, function, applied, surrogate)] if applied else []
-    for case in (*own, *(Case(library, function, args, None, surrogate) for args in attempts(library, function))):
-        try:
-            if case.wanted and case.tracked:
-                forward_only = forward_only or case
-                if not case.backward or case.gradients():
-                    return (smaller(case), False) if case in own else (case, True)
-        except Exception:  # these arguments do not fit
-            continue
-    return forward_only, forward_only not in own
+    for case in (Case(library, function, args, None, surrogate) for args in attempts(library, function)):
+        if runs(case) and case.wanted and case.tracked:
+            forward_only = forward_only or case
+            if differentiates(case):
+                return case, True
+    return forward_only, True
+
+
+def runs(case: Case) -> bool:
+    """Return True if forward runs on a case; note if it modifies its inputs, so that they must not be leaves."""
+    for clone in (False, True):
+        with suppress(Exception):
+            case.apply(case.inputs(), clone=clone)
+            case.traits |= {"in place"} if clone else set()
+            return True
+    return False
+
+
+def differentiates(case: Case) -> bool:
+    """Return True if backward, as far as there is one, gives gradients."""
+    with suppress(Exception):
+        return bool(case.wanted and case.tracked and (not case.backward or case.gradients()))
+    return False
 
 
 def smaller(case: Case) -> Case:
-    """Return a case of at most ELEMENTS per tensor, if forward and backward run on it; all dimensions of one size shrink."""
+    """Return a case of at most ELEMENTS per tensor, if it runs as far; dimensions of one size shrink together."""
+    far = differentiates(case)
     while True:
         large = [a for a in case.arrays.values() if a.size > ELEMENTS]
         sizes = {n for a in case.arrays.values() for n in a.shape}
@@ -49,10 +66,9 @@ def smaller(case: Case) -> Case:
         )  # equal sizes would hide dimensions that are confused
         for size in sorted({n for a in large for n in a.shape if n > unused}, reverse=True):
             cut = case.cut(size, unused)
-            with suppress(Exception):
-                if cut.tracked and (not cut.backward or cut.gradients()):
-                    case = cut
-                    break
+            if runs(cut) and differentiates(cut) == far:
+                case = cut
+                break
         else:
             return case
 

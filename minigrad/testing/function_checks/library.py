@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import sys
 from collections.abc import Iterator
@@ -12,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from ... import config
+from ...core.frames import OFF, use
+from ...core.tensor import levels
 
 
 class Library:
@@ -40,6 +43,20 @@ class Library:
     def array_view(self, tensor: Any) -> np.ndarray:
         """Return a view of a tensor's memory."""
         return tensor.detach().numpy(force=True)  # PyTorch's zero tensors have no memory without force
+
+    def noted(self, tensor: Any, needs: bool) -> Any:
+        """Return a copy of a tensor without history; inside transforms, of one example's numbers, as a Function sees it."""
+        shape, inner = tuple(tensor.shape), tensor
+        if self.name == "minigrad":
+            *_, inner = levels(tensor)
+            outside: Any = use(OFF)
+        else:
+            outside, functorch = outside_of_functorch(), self.module._C._functorch
+            while functorch.is_functorch_wrapped_tensor(inner):
+                inner = functorch.get_unwrapped(inner)
+        with outside:
+            part = inner.detach().reshape(-1)[: math.prod(shape)]
+            return part.reshape(shape).clone().requires_grad_(needs)
 
     def overlap(self, t: Any, other: Any) -> bool:
         """Return True if two tensors share memory."""
@@ -80,6 +97,13 @@ class Library:
         finally:
             np.random.set_state(of_numpy)
             random.setstate(of_python)
+
+
+def outside_of_functorch() -> Any:
+    """Return a context manager in which no transform of PyTorch is active."""
+    from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack  # type: ignore[import-not-found]
+
+    return temporarily_clear_interpreter_stack()
 
 
 def library_of(function: Any) -> Library | None:

@@ -47,6 +47,10 @@ class Absent(Exception):
     remedy: str = ""
 
 
+class Internal(Exception):
+    """Raised if the check itself fails: nothing is known about the Function."""
+
+
 @dataclass
 class Outcome:
     """One row: `status` is holds, fails, not defined, or left out; unused fields are empty."""

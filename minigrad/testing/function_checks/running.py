@@ -12,6 +12,7 @@ from ...errors import suppressed_warnings
 from .batches import require_no_random_numbers
 from .case import Case, close, short
 from .outcome import Absent, Fault
+from .source_lines import first_line
 
 
 def determinism(case: Case) -> str:
@@ -127,7 +128,7 @@ def compare_compiled(case: Case, fast: Any) -> None:
                 found[f"the gradient of {case.names[i]}"] = case.gradients()[i], g, case.backward
     except Exception as e:
         raise Fault(
-            f"compiling fails: {str(e).splitlines()[0]}",
+            f"compiling fails: {first_line(e)}",
             f"is_traceable = False  # or use only {case.library.written} operations in all methods",
             "forward",
             "numpy|item",

@@ -34,10 +34,11 @@ def place_of(function: Any, method: str, pattern: str = "") -> Place | None:
 
 
 def comments(cls: type) -> list[str]:
-    """Return the comments in a class; none if its source is not available."""
+    """Return the comments in a class and above it; none if its source is not available."""
     try:
         source = io.StringIO(textwrap.dedent(inspect.getsource(cls)))
-        return [token.string for token in tokenize.generate_tokens(source.readline) if token.type == tokenize.COMMENT]
+        inside = [token.string for token in tokenize.generate_tokens(source.readline) if token.type == tokenize.COMMENT]
+        return [inspect.getcomments(cls) or "", *inside]
     except (OSError, TypeError, SyntaxError, tokenize.TokenError):
         return []
 
@@ -51,6 +52,34 @@ def last_return(source: str) -> int:
     returns = [node.lineno for node in ast.walk(tree) if isinstance(node, ast.Return)]
     found = [node.lineno for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     return max(returns or found[:1] or [1]) - 1
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an exception's message, or the name of its class if it has no message.
+
+    >>> first_line(ValueError("one\\ntwo")), first_line(AssertionError())
+    ('one', 'AssertionError')
+    """
+    return str(error).strip().partition("\n")[0] or type(error).__name__
+
+
+def with_kind(error: BaseException) -> str:
+    """Return the name of an exception's class and the first line of its message.
+
+    >>> with_kind(ValueError("one\\ntwo")), with_kind(AssertionError())
+    ('ValueError: one', 'AssertionError')
+    """
+    kind = type(error).__name__
+    return f"{kind}: {first_line(error)}".removesuffix(f": {kind}")
+
+
+def is_own(error: Exception) -> bool:
+    """Return True if a check raised an exception itself: no method of the Function and no library did."""
+    frames = traceback.extract_tb(error.__traceback__)
+    while frames and f"{os.sep}numpy{os.sep}" in frames[-1].filename:
+        frames.pop()  # an operation of NumPy belongs to its caller
+    inside = bool(frames) and frames[-1].filename.startswith(os.path.dirname(__file__))
+    return inside and not isinstance(error, RuntimeError)  # which C code of PyTorch raises, without a frame
 
 
 def place_of_error(error: BaseException) -> Place | None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,9 +14,9 @@ import numpy as np
 from ...errors import suppressed_warnings
 from . import batches, composition, derivatives, form, running, side_effects, variants
 from .case import Case
-from .outcome import Absent, Fault, Outcome
+from .outcome import Absent, Fault, Internal, Outcome
 from .shrink import smallest
-from .source_lines import METHODS, method_of, place_of, place_of_error
+from .source_lines import METHODS, first_line, is_own, method_of, place_of, place_of_error, with_kind
 
 
 class Row(NamedTuple):
@@ -98,6 +100,8 @@ def outcome_of(row: Row, case: Case) -> Outcome:
         return row.outcome("holds", run(row, case) or "")
     except Absent as absent:
         return row.outcome("not defined", absent.message, remedy=absent.remedy)
+    except Internal as own:
+        return row.outcome("left out", str(own))
     except Fault as fault:
         found = fault
     small, last = smallest(case, found, lambda smaller: fault_of(row, smaller))
@@ -107,20 +111,24 @@ def outcome_of(row: Row, case: Case) -> Outcome:
 
 
 def run(row: Row, case: Case) -> str | None:
-    """Run one row.  An exception from the Function's methods counts as a fault."""
+    """Run one row.  An exception from the Function's methods counts as a fault, one of the check itself as Internal."""
     try:
         with suppressed_warnings(), np.errstate(all="ignore"):
             return row.check(case)
     except (Fault, Absent):
         raise
     except Exception as e:
+        if is_own(e):
+            where = traceback.extract_tb(e.__traceback__)[-1]
+            what = f"{with_kind(e)}, at {Path(where.filename).name}:{where.lineno}"
+            raise Internal(f"check failed internally, which is not your mistake; please report it ({what})") from e
         raise fault_from(e, case, row.method) from e
 
 
 def fault_of(row: Row, case: Case) -> Fault | None:
     """Return the fault that a row finds in a case."""
     try:
-        with suppress(Absent):
+        with suppress(Absent, Internal):
             run(row, case)
     except Fault as fault:
         return fault
@@ -129,14 +137,10 @@ def fault_of(row: Row, case: Case) -> Fault | None:
 
 def fault_from(error: Exception, case: Case, method: str) -> Fault:
     """Turn an exception into a fault: its first line, the fix that it names, and the user's line that raised it."""
-    what, _, remedy = str(error).partition("\n  To fix: ")
-    what = what.split("\n")[0] or type(error).__name__
+    what, remedy = first_line(error), str(error).partition("\n  To fix: ")[2]
     named = re.search(rf"{re.escape(case.name)}\.(\w+)", what)
     method = method_of(error, named[1] if named and named[1] in METHODS else method)
     notes = [note for note in getattr(error, "__notes__", ()) if not what.startswith(f"{note}: ")]
     under = "".join(f"{note}: " for note in notes)  # the composition, if there is one
-    kind = "" if getattr(error, "place", None) else f"{type(error).__name__}: "
-    message = f"{under}{kind}{what.strip()}"
-    return Fault(
-        message, remedy or "# see the line above", method, kind=type(error).__name__, place=place_of_error(error)
-    )
+    what = what if getattr(error, "place", None) else with_kind(error)
+    return Fault(f"{under}{what}", remedy or "# see the line above", method, place=place_of_error(error))

@@ -13,6 +13,7 @@ from .derivatives import gradients
 from .form import need_backward
 from .outcome import Absent, Fault
 from .probe import probed
+from .source_lines import first_line
 
 
 def layouts(case: Case) -> str:
@@ -94,7 +95,7 @@ def no_elements(case: Case) -> str:
         try:
             empty.outputs()
         except Exception as e:
-            refused = str(e).splitlines()[0]
+            refused = first_line(e)
             continue
         if case.backward and empty.wanted and empty.tracked:
             empty.gradients()
@@ -112,7 +113,7 @@ def no_dimensions(case: Case) -> str:
     try:
         scalars.outputs()
     except Exception as e:
-        raise Absent(f"forward rejects inputs without dimensions: {str(e).splitlines()[0]}") from None
+        raise Absent(f"forward rejects inputs without dimensions: {first_line(e)}") from None
     if (
         not case.backward
         or not scalars.wanted
@@ -127,7 +128,7 @@ def no_dimensions(case: Case) -> str:
         fault.message = f"inputs without dimensions: {fault.message}"
         raise
     except Exception as e:  # not silently wrong
-        raise Absent(f"backward rejects inputs without dimensions: {str(e).splitlines()[0]}") from None
+        raise Absent(f"backward rejects inputs without dimensions: {first_line(e)}") from None
 
 
 def dtypes(case: Case) -> str:

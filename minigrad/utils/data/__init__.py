@@ -5,6 +5,7 @@ the three.  The parts are in dataset.py, sampler.py, distributed.py and collate.
 worker_pool.py run them in other processes; batch_transfer.py sends the batches back.
 """
 
+from ...diagnose.boundary import guard as _guard
 from .collate import default_collate, default_convert
 from .dataloader import DataLoader
 from .dataset import (
@@ -45,3 +46,5 @@ __all__ = [
     "get_worker_info",
     "random_split",
 ]
+
+_guard(__name__)

@@ -118,9 +118,9 @@ class DataLoader(Generic[T_co]):
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)
         self.batch_size, self.drop_last = batch_size, drop_last
         self.sampler, self.batch_sampler, self.generator = sampler, batch_sampler, generator
-        self.collate_fn = collate_fn or (default_convert if batch_sampler is None else default_collate)
+        self.collate_fn = collate_fn or (default_collate if self._auto_collation else default_convert)
         self.persistent_workers = persistent_workers
-        self._iterator: WorkerIterator | None = None
+        self._iterator: Any = None
         self._initialized = True
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -139,9 +139,14 @@ class DataLoader(Generic[T_co]):
         self._context = None if context is None else context_of(context, self.num_workers)
 
     @property
-    def _indices(self) -> Iterable:
+    def _auto_collation(self) -> bool:
+        """True if samples come in batches."""
+        return self.batch_sampler is not None
+
+    @property
+    def _index_sampler(self) -> Iterable:
         """The sampler of the indices of each batch."""
-        return self.sampler if self.batch_sampler is None else self.batch_sampler  # type: ignore[return-value]
+        return self.batch_sampler if self._auto_collation else self.sampler  # type: ignore[return-value]
 
     def __iter__(self) -> Iterator[Any]:
         begin = events.fetch(self._begin) or self._begin  # it draws a seed
@@ -149,19 +154,20 @@ class DataLoader(Generic[T_co]):
 
     def _begin(self) -> Iterator[Any]:
         """Begin a pass."""
-        if not self.num_workers:
-            return LoaderIterator(self)
-        if not self.persistent_workers:
-            return WorkerIterator(self)
+        if not (self.num_workers and self.persistent_workers):
+            return self._get_iterator()
         if self._iterator is None or not self._iterator.pool.stop.alive:
-            self._iterator = WorkerIterator(self)
+            self._iterator = self._get_iterator()
         else:
             self._iterator.again()
         return self._iterator
 
+    def _get_iterator(self) -> Any:
+        return WorkerIterator(self) if self.num_workers else LoaderIterator(self)
+
     def __len__(self) -> int:
         if not self._iterable:
-            return len(self._indices)  # type: ignore[arg-type]
+            return len(self._index_sampler)  # type: ignore[arg-type]
         n, size = len(self.dataset), self.batch_size or 1
         return n // size if self.drop_last else -(-n // size)
 
@@ -241,12 +247,12 @@ class LoaderIterator:
         if loader.timeout and not loader.num_workers:
             what = f"timeout={loader.timeout} is for workers, but num_workers is 0"
             raise error(AssertionError, "DataLoader", what, "pass num_workers=1 or more, or leave out timeout")
-        self.indices = loader._indices
+        self.indices = loader._index_sampler
         self.sampled = iter(self.indices)
         self.base_seed = drawn_seed(loader.generator)
         self.finish = pin_memory if loader.pin_memory and can_pin() else lambda batch: batch
         if not loader.num_workers:
-            batched = loader.batch_sampler is not None
+            batched = loader._auto_collation
             self.fetcher = Fetcher(loader.dataset, batched, loader.collate_fn, loader.drop_last)
 
     def __iter__(self) -> Iterator[Any]:
@@ -277,7 +283,7 @@ class WorkerIterator(LoaderIterator):
         super().__init__(loader)
         n, self.timeout, self.in_order = loader.num_workers, loader.timeout, loader.in_order
         self.ahead, self.persistent = (loader.prefetch_factor or 2) * n, loader.persistent_workers
-        batched = loader.batch_sampler is not None
+        batched = loader._auto_collation
         common = (loader.dataset, batched, loader.collate_fn, loader.drop_last, loader.worker_init_fn, self.base_seed)
         self.pool = WorkerPool(loader.multiprocessing_context, [Job(*common, i, n) for i in range(n)])
         self.waiting: list[int] = []

@@ -123,21 +123,24 @@ class ConcatDataset(Dataset[T_co]):
             if isinstance(d, IterableDataset):
                 what = f"dataset {i} is an IterableDataset ({type(d).__name__}), which has no indices"
                 raise error(AssertionError, "ConcatDataset", what, "iterate over them with itertools.chain(a, b)")
-        self.cumulative_sizes = list(itertools.accumulate([len(d) for d in self.datasets]))
+        self.cumulative_sizes = self.cumsum(self.datasets)
+
+    @staticmethod
+    def cumsum(sequence: Iterable[Any]) -> list[int]:
+        """Return the number of samples up to the end of each dataset."""
+        return list(itertools.accumulate(map(len, sequence)))
 
     def __len__(self) -> int:
         return self.cumulative_sizes[-1]
 
     def __getitem__(self, idx: int) -> Any:
-        if idx < -len(self):
+        place = idx + len(self) if idx < 0 else idx
+        i = bisect_right(self.cumulative_sizes, place)
+        if place < 0 or i == len(self.datasets):
             what = f"index {idx} is out of range for {len(self)} samples"
-            raise error(ValueError, "ConcatDataset", what, f"use an index from {-len(self)} to {len(self) - 1}")
-        if idx >= len(self):
-            what = f"index {idx} is out of range for {len(self)} samples"
-            raise error(IndexError, "ConcatDataset", what, f"use an index from {-len(self)} to {len(self) - 1}")
-        idx = idx + len(self) if idx < 0 else idx
-        i = bisect_right(self.cumulative_sizes, idx)
-        return self.datasets[i][idx - (self.cumulative_sizes[i - 1] if i else 0)]
+            fix = f"use an index from {-len(self)} to {len(self) - 1}"
+            raise error(ValueError if place < 0 else IndexError, "ConcatDataset", what, fix)
+        return self.datasets[i][place - (self.cumulative_sizes[i - 1] if i else 0)]
 
 
 class Subset(Dataset[T_co]):

@@ -121,7 +121,9 @@ class RandomSampler(Sampler[int]):
         if generator is None:
             generator = Generator().manual_seed(drawn_seed(None))
         step = 32 if self.replacement else n
-        for size in [step] * (left // step) + [left % step]:  # the last draw happens even for 0 samples
+        for size in itertools.chain(
+            itertools.repeat(step, left // step), [left % step]
+        ):  # the last draw happens even for 0
             if self.replacement:
                 yield from randint(n, (size,), generator=generator, device=generator.device).tolist()
             else:

@@ -13,6 +13,7 @@ function write(x) {
 }
 
 const { name, record, options = {}, more = [] } = JSON.parse(readFileSync(0, "utf8"));
+Object.assign(live.limits, options.limits);
 const held = live.heldOf(record);
 const chosen = { ...options, forgotten: new Set(options.forgotten), formulas: new Map(Object.entries(options.formulas ?? {})) };
 const run = () => live.computeAgain(record, held, chosen);

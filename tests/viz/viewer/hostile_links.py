@@ -90,6 +90,16 @@ def calls(text):
     return lambda: changed(change, "loop")
 
 
+def long_names(made):
+    made["live"]["values"][0]["label"] = "w" * 100_000
+
+
+def edges_to_nowhere(made):
+    for op in made["live"]["ops"]:
+        for edge in op["edges"]:
+            edge.update(input=999_999, gives=999_998, names={"x": 999_997, "grad": 1}, formula=None)
+
+
 HUGE = {"rows": 1, "panels": 1, "image": False, "cell": "mean", "unit": 1, "cells": ["A" * 30_000]}
 
 # by name: a function that makes the link, and words of the sentence; None if it is drawn, "" for either
@@ -159,6 +169,12 @@ LINKS = {
     "results that grow": (calls("h.repeat(3000, 3000) @ h.repeat(3000, 3000)"), None),
     "lists that grow": (calls("zeros([1] * 100000 * 100000 * 100000)"), None),
     "work without end": (calls("+".join(["(h.repeat(150, 150) @ h.repeat(150, 150)).sum()"] * 80)), None),
+    "lists that repeat": (calls("exp([[0]*9999]*9999)"), None),
+    "a choice without end": (calls(" or ".join(["0"] * 3000)), None),
+    "calls without end": (calls("matrix_power(eye(3), 2**53)"), None),
+    "tensors without end": (calls("stack([x]*131072)"), None),
+    "names without end": (lambda: changed(long_names), "100,000 characters"),
+    "edges to nowhere": (lambda: changed(edges_to_nowhere), None),
     "a wide convolution": (calls("conv2d(zeros(1, 1, 300, 300), zeros(1, 1, 150, 150)).sum()"), None),
 }  # fmt: skip
 

@@ -18,6 +18,7 @@ from viz.live.library import script
 from viz.live.record import live_record
 
 from . import programs
+from .linked import data
 
 VIEWER = Path(minigrad.__file__).parents[1] / "viz" / "viewer"
 FUNCTIONS = "descended, forwardDifferences, objective, comparisons, mistakesOf, MISTAKES"
@@ -96,6 +97,21 @@ def test_backward_starts_from_the_sum_of_an_output_with_several_elements(ask):
 def test_gradients_agree_with_central_differences(ask, dtype):
     found = ask("comparisons", programs.recorded(loss, *leaves(dtype)))
     assert [(one["label"], one["state"]) for one in found] == [("w", "agrees"), ("b", "agrees")]
+
+
+def test_a_comparison_that_passes_a_limit_of_the_page_says_which(ask):
+    found = ask("comparisons", programs.recorded(loss, *leaves()), limits={"calls": 150})
+    assert [(one["label"], one["state"]) for one in found] == [("w", "unknown"), ("b", "agrees")]
+    assert found[0]["by"] == "the computation makes more than 150 calls"
+
+
+def test_a_formula_too_long_to_read_has_no_mistakes_to_choose(ask):
+    live = data("cube")["live"]
+    known = [found for op in ask("mistakesOf", live) for found in op]
+    assert any(known)
+    for edge in (edge for op in live["ops"] for edge in op["edges"] if edge["formula"]):
+        edge["formula"] = " + ".join([edge["formula"]] * 2000)
+    assert not any(found for op in ask("mistakesOf", live) for found in op)
 
 
 def test_large_leaves_are_not_compared(ask):

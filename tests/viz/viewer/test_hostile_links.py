@@ -2,7 +2,7 @@
 
 import pytest
 
-from .hostile_links import LINKS, mutated
+from .hostile_links import LINKS, calls, mutated
 from .linked import written
 
 pytestmark = pytest.mark.browser
@@ -20,6 +20,12 @@ TOUCH = """() => {
       try { minigrad.set(label, double(value)); } catch { continue; } // it is the result of an operation
     }
   } catch (error) { if (!/cannot be changed/.test(error.message)) throw error; }
+  all("#tries button").forEach((one) => one.click());
+  for (const menu of all("#try select"))
+    for (const { value } of [...menu.querySelectorAll("option:not([value=''])")].slice(0, 3)) {
+      menu.value = value;
+      menu.dispatchEvent(new Event("change", { bubbles: true }));
+    }
   return new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
 }"""
 
@@ -75,6 +81,17 @@ def test_a_hostile_link_is_refused_in_a_sentence_or_drawn(stranger, name):
     elif words:
         assert told and words in told
         assert told.endswith(".") and "undefined" not in told
+
+
+def test_a_page_that_stops_computing_says_which_limit_it_passed(stranger):
+    page = stranger.context.new_page()
+    page.goto(stranger.file.as_uri() + calls("mapped('zeros', [131072]*300)")())
+    page.wait_for_selector("html[data-ready]")
+    told = page.locator("#notice").text_content()
+    assert told and told.startswith("Numbers that do not change are from the recorded run: the computation ")
+    page.keyboard.press("b")
+    assert (page.locator("#where").text_content() or "").startswith("Backward")
+    page.close()
 
 
 @pytest.mark.slow
