@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from ..core import graph as core
 from ..core.backward import accumulate
+from ..core.context import Ctx
 from ..core.engine import running
 from ..core.frames import Frame, current, enter, use
 from ..core.graph import Leaf, OutputEdge, history, name_of, output_index, producer
@@ -361,4 +362,10 @@ def call_node(node: core.Node | Leaf, *grads: Tensor | None) -> Any:
     return found[0] if len(found) == 1 else tuple(found)
 
 
+def apply_backward(ctx: Ctx, *grads: Tensor | None) -> Any:
+    """Call the backward of a user's Function with these gradients of its outputs, and return the result as it is."""
+    return services.call_method(ctx._fn, "backward", ctx, *grads)
+
+
 PrimitiveNode.__call__ = Leaf.__call__ = call_node  # type: ignore[attr-defined,method-assign]
+Ctx.apply = apply_backward  # type: ignore[attr-defined]

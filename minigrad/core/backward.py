@@ -187,7 +187,8 @@ def accumulate(leaf: Leaf, g: Gradient, this: BackwardRun | None = None) -> None
     """Add to a leaf's `.grad`, in its own memory (the user may modify it, so no other code may hold it), and call the hooks."""
     (grad,) = [to_tensor(g)] if leaf._hooks is None else leaf._hooks.incoming(leaf, [to_tensor(g)])
     t = leaf._ref()
-    if t is not None and leaf.fills(t):
+    # else it is gone, or no longer requires grad; a replaced leaf is the one of a shape or dtype that t had before
+    if t is not None and (t._edge is leaf or leaf._replaced and type(t._edge) is Leaf):
         add_grad(t, grad)
         if leaf._hooks is not None:
             leaf._hooks.accumulated(t)

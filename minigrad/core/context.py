@@ -102,10 +102,6 @@ class Ctx(FullNode, OpenAttributes):
     def saved_tensors(self, value: object) -> None:
         raise services.problem("saved_tensors cannot be set", ctx=self)
 
-    def apply(self, *grads: Tensor | None) -> object:
-        """Call the Function's backward with these gradients of the outputs, and return its result as it is."""
-        return services.call_method(self._fn, "backward", self, *grads)
-
     def get_saved_variables(self) -> list:
         """Return the saved tensors as a list (the name in C++)."""
         return list(self.saved_tensors)

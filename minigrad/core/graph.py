@@ -26,7 +26,6 @@ class Leaf:
 
     __slots__ = ("__weakref__", "_dtype", "_hooks", "_ref", "_replaced", "_seq", "_shape")
     _hooks: Any
-    _replaced: bool  # the tensor has another shape or dtype now, and another leaf
     _edges, _layer, _saved, _trace, next_functions, _shown = (), None, (), None, (), lambda leaf: leaf
     backward_on_arrays: Any = None
 
@@ -36,10 +35,6 @@ class Leaf:
 
     _meta = property(lambda leaf: ((leaf._shape, leaf._dtype),))
     variable = property(lambda leaf: leaf._ref(), doc="The tensor whose `.grad` this leaf fills; None once it is gone.")
-
-    def fills(self, t: Tensor) -> bool:
-        """Return True if gradients are for t, which still requires grad."""
-        return t._edge is self or self._replaced and type(t._edge) is Leaf
 
     def tensor_inputs(self) -> list:
         """Return an empty list: the graph ends here."""

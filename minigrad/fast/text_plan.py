@@ -83,7 +83,7 @@ class Plan:
                 lines.append(f"node.m{k} = {k}._a")
         return lines
 
-    def restore(self, value: str, view: str = "node.m{k}") -> list:
+    def restore(self, value: str, view: str = "{k} if node.m{k} is None else node.m{k}") -> list:
         """Return lines that read them back; `value` is the template for reading the slot's value `s`.
 
         `view` is the template for an operand of which PyTorch saves a view: the array of then, or the tensor on it.
@@ -95,7 +95,7 @@ class Plan:
                 text = f"n if (n := node._number) and type(n) is not tuple else ({text})"
             lines.append(f"{k} = " + (text if self.shared(k) else f"({text}) if {self.needed(k)} else None"))
             if k in self.cls.views:
-                lines.append(f"{k} = None if {k} is None else " + view.format(k=k))
+                lines.append(f"{k} = None if {k} is None else " + view.format(k=k))  # None: made under a transform
         return lines
 
     def forget(self) -> str:

@@ -89,7 +89,8 @@ def error(t, true):
     finite = np.isfinite(a) & np.isfinite(b)
     if not finite.any() or not (size := np.abs(b[finite]).max()):
         return 0.0
-    return float((np.abs(a - b)[finite] / (np.abs(b[finite]) + max(size, 1) / 100)).max())
+    a, b = a[finite], b[finite]
+    return float((np.abs(a - b) / (np.abs(b) + max(size, 1) / 100)).max())
 
 
 def kind(t):

@@ -257,7 +257,7 @@ class Primitive(Function):
         kept = [ShapeOf(a._sizes) if not reads[i] and isinstance(a, Tensor) else a for i, a in enumerate(args)]
         for i in cls.saving_order(args):
             if reads[i]:
-                kept[i] = save(alias_with_history(args[i]) if cls.names[i] in cls.views else args[i])
+                kept[i] = save(alias_with_history(args[i]) if cls.views and cls.names[i] in cls.views else args[i])
         if True not in results:
             return (*kept, *[None] * len(outs))
         return (*kept, *[save(outs[k], k) if read else None for k, read in enumerate(results)])
