@@ -13,6 +13,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import islice
 from types import CodeType, FunctionType, ModuleType, TracebackType
 from typing import Any
@@ -99,7 +100,13 @@ def is_open(f: FunctionType) -> bool:
     takes = code.co_argcount + code.co_kwonlyargcount > ("self" in code.co_varnames[:1]) or code.co_flags & varies
     if not takes or f.__qualname__ in HOT or "_getframe" in code.co_names:
         return False
-    return not (id(code) in CODES and hasattr(f, "__wrapped__"))
+    return not (id(code) in CODES and (hasattr(f, "__wrapped__") or f in operations()))
+
+
+@cache
+def operations() -> set[Callable]:
+    """Return the functions of the table."""
+    return {entry.function for entry in TABLE.values()}
 
 
 def handler(f: Callable) -> CodeType:

@@ -91,3 +91,61 @@ def test_a_function_that_needs_arguments_asks_for_them():
 def test_a_function_without_operations_is_not_blamed_on_its_arguments():
     with pytest.raises(Usage, match="no graph: it runs no operation. Name one that computes with tensors"):
         recorded("without_operations")
+
+
+ODD = """
+import threading
+
+import minigrad
+
+w = minigrad.tensor([1.0, 2.0], requires_grad=True)
+plain, n, loss = minigrad.ones(2), 3, (w * 2).sum()
+empty = minigrad.nn.ModuleList([])
+cut = minigrad.autograd.Function
+
+class Double(cut):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+applied = Double.apply
+
+async def later():
+    return w * 2
+
+def stream():
+    yield w * 2
+
+def named(*, k):
+    return w * k
+
+def small():
+    return w * 3
+"""
+
+
+@pytest.mark.parametrize(
+    "name, words",
+    [
+        ("later", "is a coroutine function: a call computes nothing yet. Name a function that awaits it"),
+        ("stream", "is a generator function: a call computes nothing yet. Name a function that runs it"),
+        ("named", "takes k by keyword only. --args passes arguments by position"),
+        ("applied", "is a function and needs arguments. Pass --args"),
+        ("w", "it is a leaf, at which graphs begin. Name the result of an operation"),
+        ("n", "is of type int, neither a tensor nor a function. Choose from: loss, small."),
+        ("plain", "Choose from: loss, small."),
+    ],
+)
+def test_a_name_that_cannot_be_drawn_is_told_why_and_the_choices_can_be(name, words, tmp_path):
+    file = tmp_path / "odd.py"
+    file.write_text(ODD)
+    with pytest.raises(Usage) as told:
+        Program.read(str(file)).record(name, ("forward",))
+    assert words in str(told.value)
+
+
+@pytest.mark.parametrize("name", ["loss", "small"])
+def test_each_choice_is_accepted(name, tmp_path):
+    file = tmp_path / "odd.py"
+    file.write_text(ODD)
+    assert Program.read(str(file)).record(name, ("forward",))[0]["ops"]
