@@ -72,10 +72,11 @@ def warn_zero(node: Any, leaves: list) -> None:
         else f"gradients of {len(leaves)} leaves, {shapes}, are"
     )
     always = "" if clamped(node, 0) else "always "
+    tracked = next(edge for edge in node._edges if edge is not None)
     warn(
         "zero-gradient",
         name,
-        f"{why(node)}, so no gradient passes to its input of shape {node._edges[0]._shape}: the {which} {always}0",
+        f"{why(node)}, so no gradient passes to its input of shape {tracked._shape}: the {which} {always}0",
         SMOOTH.get(name, "use a smooth function instead"),
         node._trace or line_of_call(name, leaves[0]),
     )

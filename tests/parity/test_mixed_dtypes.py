@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -128,9 +129,10 @@ def test_derivatives_are_as_exact_as_the_common_dtype(name, sample):
     compare(name, sample)
 
 
-@pytest.mark.parametrize("name", ["pow", "xlogy", "special.xlog1py", "atan2", "div", "fmod", "lerp", "addcdiv"])
+@pytest.mark.parametrize("name", ["pow", "xlogy", "xlog1py", "atan2", "div", "fmod", "lerp", "addcdiv"])
 def test_debug_mode_computes_the_same(name):
-    with minigrad.debug():
+    with minigrad.debug(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         for sample in TABLE[name].samples:
             if several(name, sample):
                 compare(name, sample)
