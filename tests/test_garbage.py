@@ -80,7 +80,7 @@ def test_errors_of_a_sample_of_wrong_arguments_name_no_internals():
 @pytest.mark.cpu("messages are the same on a GPU")
 def test_errors_of_all_wrong_arguments_name_no_internals():
     made, found = misnamed(5, 1.0)
-    assert made > 20_000 and len(found) < 0.005 * made, "\n".join(found)
+    assert made > 20_000 and found == []
 
 
 def test_there_is_garbage_for_every_operation_and_module():

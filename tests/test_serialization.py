@@ -303,3 +303,10 @@ def test_saving_and_loading_make_no_second_copy_of_the_tensors(tmp_path):
 
 def test_halves_come_back():
     assert again(minigrad.ones(2, dtype=minigrad.bfloat16))._a.dtype == ml_dtypes.bfloat16
+
+
+@pytest.mark.parametrize("given", [1, minigrad.tensor(True), 2.5, None])
+def test_a_number_is_no_file_and_its_descriptor_stays_open(given):
+    with pytest.raises(TypeError, match="argument 'f' must be a path or a file to read from"):
+        minigrad.load(given)
+    assert os.fstat(1)

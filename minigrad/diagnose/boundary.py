@@ -156,7 +156,7 @@ def called_name(f: Callable, args: tuple) -> str:
 @explains("a public function cannot be called like this")
 def explained(cause: Exception, f: Callable, args: tuple, kwargs: dict) -> Exception:
     """Return the exception to raise after f(*args, **kwargs) has raised `cause`: the cause itself if it is clear."""
-    if isinstance(cause, PASSED) or through_users_code(cause) or full_traceback():
+    if isinstance(cause, PASSED) or through_users_code(cause) or full_traceback() or PICKLES.match(str(cause)):
         return cause
     below = cause.__cause__ if isinstance(cause, InternalError) else cause
     if not isinstance(below, Exception) or not isinstance(below, MinigradError) and raised_on_purpose(below):
@@ -297,6 +297,7 @@ def values_at(tb: TracebackType) -> Iterator[Any]:
             yield from (v for k, v in getattr(known.get(node.value.id), "__dict__", {}).items() if k == node.attr)
 
 
+PICKLES = re.compile(r"(can't|cannot) (get|pickle)", re.IGNORECASE)  # which names the object
 # Python's words for a value of the wrong kind -> the kind that is needed
 WORDS = (
     (r"not iterable|not an iterator|unpack|iteration over", "an iterable, such as a list"),

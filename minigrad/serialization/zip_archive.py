@@ -23,6 +23,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from ..errors import error
 from .rebuild import Damaged, as_numbers, need, quote
 
 ALIGNMENT = 64
@@ -150,5 +151,8 @@ def opened(f: Any) -> Iterator[IO[bytes]]:
     if hasattr(f, "read"):
         yield f
         return
+    if not isinstance(f, (str, bytes, os.PathLike)):  # an int would open, and close, the descriptor of another file
+        what = f"argument 'f' must be a path or a file to read from, not {type(f).__name__}"
+        raise error(TypeError, "load", what, "write load('model.pt')")
     with open(f, "rb") as file:
         yield file

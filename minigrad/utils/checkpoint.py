@@ -76,6 +76,9 @@ def checkpoint(
     if not frame.grad:
         return function(*args, **kwargs)
     contexts = context_fn()
+    if not isinstance(contexts, (tuple, list)) or len(contexts) != 2:
+        what = f"context_fn must return two contexts, but returned {type(contexts).__name__}"
+        raise error(TypeError, "checkpoint", what, "return (forward_context, recompute_context)")
     if not all([layer.transparent for layer in frame.layers()]):
         with contexts[0]:  # a second run would need this transform, but backward runs after its end
             return function(*args, **kwargs)

@@ -79,6 +79,7 @@ REFUSED = [
     (lambda: TensorDataset(torch.ones(3), torch.ones(4, 2)), AssertionError, "3 and 4 rows"),
     (lambda: ConcatDataset([]), AssertionError, "no datasets"),
     (lambda: ConcatDataset([[1], Shared(1)]), AssertionError, "dataset 1 is an IterableDataset"),
+    (lambda: ConcatDataset([1, 2]), TypeError, "dataset 0 is of type int, which has no length"),
     (lambda: ConcatDataset([[1], [2]])[2], IndexError, "index 2 is out of range for 2 samples"),
     (lambda: ConcatDataset([[1], [2]])[-3], ValueError, "index -3 is out of range for 2 samples"),
     (lambda: Overridden([1], [0]), NotImplementedError, "overrides __getitem__ but not __getitems__"),

@@ -123,6 +123,9 @@ class ConcatDataset(Dataset[T_co]):
             if isinstance(d, IterableDataset):
                 what = f"dataset {i} is an IterableDataset ({type(d).__name__}), which has no indices"
                 raise error(AssertionError, "ConcatDataset", what, "iterate over them with itertools.chain(a, b)")
+            if not hasattr(d, "__len__"):
+                what = f"dataset {i} is of type {type(d).__name__}, which has no length"
+                raise error(TypeError, "ConcatDataset", what, "pass datasets, ConcatDataset([a, b])")
         self.cumulative_sizes = self.cumsum(self.datasets)
 
     @staticmethod
