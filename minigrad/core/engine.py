@@ -10,7 +10,6 @@ those with hooks, which are called as soon as their gradient is complete, while 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from contextvars import ContextVar
 from heapq import heappop, heappush
 from typing import Any
@@ -75,7 +74,8 @@ class BackwardRun:
 
     def ended(self, found: dict) -> None:
         """Report the end of this run, and call the queued callbacks."""
-        events.backward_ends(self, found)
+        if events.backward_ends is not unheard:
+            events.backward_ends(self, found)
         while self.around is None and self.callbacks:  # each may queue more
             self.callbacks.pop(0)()
 
@@ -103,15 +103,16 @@ def run(
     plain = here in (ON, OFF) and not here.observers if recorder is None else recorder.lies_on_plain(here)
     arrays = plain and not create and set(map(type, grads)) == {Tensor}
     this.step, this.end = (step_on_arrays, accumulate_array) if arrays else (step_on_tensors, accumulate)
-    seeds = list(map(to_array, grads) if arrays else grads)
-    silent = listen() if arrays else None
+    seeds, silent = list(map(to_array, grads) if arrays else grads), listen() if arrays else None
     try:
         try:
             running.set(this)
             enter(OFF if arrays else here.but(grad=True) if create else here.all_grad(False))
-            with nullcontext() if recorder is None else recorder.running(this, grads, seeds, arrays):
+            if recorder is None:
                 found = backward_loop(this, seeds)
-            found = found if recorder is None else recorder.found(found)
+            else:
+                with recorder.running(this, grads, seeds, arrays):
+                    found = recorder.found(backward_loop(this, seeds))
         finally:
             enter(here)
             running.set(this.around)
@@ -120,8 +121,7 @@ def run(
         running.set(this.around)
         if silent is not None:
             restore(silent)
-    found = found and {k: to_tensor(g) for k, g in found.items()}
-    this.ended(found)
+    this.ended(found := found and {k: to_tensor(g) for k, g in found.items()})
     return found
 
 

@@ -51,7 +51,10 @@ def test_only_integers_that_overflow_are_reported():
 
 def test_a_zero_gradient_of_the_second_operand_alone_is_told():
     y = minigrad.ones(4, requires_grad=True)
-    with minigrad.debug(), pytest.warns(minigrad.MinigradWarning, match=r"input of shape \(4,\): the gradient of a leaf"):
+    with (
+        minigrad.debug(),
+        pytest.warns(minigrad.MinigradWarning, match=r"input of shape \(4,\): the gradient of a leaf"),
+    ):
         minigrad.fmod(minigrad.ones(3, 4), y.floor()).sum().backward()
     with minigrad.debug(), pytest.warns(minigrad.MinigradWarning, match=r"input of shape \(3,\)"):
         minigrad.div(minigrad.ones(2, 3), minigrad.ones(3, requires_grad=True), rounding_mode="floor").sum().backward()
