@@ -155,7 +155,7 @@ CASES = [
     ('nn.utils.rnn.pad_packed_sequence(nn.utils.rnn.pack_sequence([T(3)]), total_length=2)',
      'pad_packed_sequence', 'total_length=2 is less', 'total_length=3 or more'),
     ('nn.utils.vector_to_parameters(3, [T(2)])', 'vector_to_parameters', 'but got int', 'pass torch.tensor(values)'),
-    ('nn.utils.vector_to_parameters(T(1), [T(2)])', 'vector_to_parameters', '1 elements, but the parameters have 2', 'for each'),
+    ('nn.utils.vector_to_parameters(T(1), [T(2)])', 'vector_to_parameters', 'but the parameters have 2', 'for each'),
     ('nn.ConvTranspose1d(1, 1, 2)(T(1, 1, 3), output_size=[9, 9, 9, 9])', 'ConvTranspose1d', '4 numbers', 'the last 1 sizes'),
     ('nn.ConvTranspose1d(1, 1, 2)(T(1, 1, 3), output_size=[9])', 'ConvTranspose1d', 'sizes from [4] to [4], not [9]', 'range'),
     ("nn.RNNBase('FAST', 2, 3)", 'RNNBase', "unrecognized RNN mode 'FAST'", "use 'LSTM'"),
