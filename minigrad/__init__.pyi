@@ -197,6 +197,7 @@ from .ops.predicates import (
     result_type,
     typename,
 )
+from .ops.storage import TypedStorage, UntypedStorage
 from .record import Record, record, record_of
 from .return_types import PLU, QR, Binary, Extremes, Selected, SVDWithV, TriangularSolution
 from .serialization import load, save
@@ -222,6 +223,8 @@ __all__ = [
     "ShortTensor",
     "Size",
     "Tensor",
+    "TypedStorage",
+    "UntypedStorage",
     "__version__",
     "abs",
     "absolute",
@@ -387,6 +390,7 @@ __all__ = [
     "expm1",
     "eye",
     "feature_alpha_dropout",
+    "feature_dropout",
     "finfo",
     "fix",
     "flatten",
@@ -470,6 +474,7 @@ __all__ = [
     "is_nonzero",
     "is_same_size",
     "is_signed",
+    "is_storage",
     "is_tensor",
     "isclose",
     "isfinite",
@@ -734,6 +739,7 @@ get_num_interop_threads: Any
 set_warn_always: Any
 set_flush_denormal: Any
 get_device_module: Any
+is_storage: Any
 accelerator: Any
 backends: Any
 compiler: Any
@@ -1645,6 +1651,15 @@ def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the matrix of all products of two vectors' elements, (n, m).  Raises RuntimeError for other ranks."""
+
+def feature_dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
+    """Drop whole channels of (n, c, ...): in (n, c) every element.  Raises RuntimeError for fewer dimensions.
+
+    >>> import minigrad
+    >>> x = minigrad.feature_dropout(minigrad.ones(8, 3, 2), 0.5, train=True)
+    >>> bool((x[..., 0] == x[..., 1]).all())
+    True
+    """
 
 def cdist(x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
     """Return the distances between all rows of x1 (..., n, d) and all of x2 (..., m, d), in the p-norm: (..., n, m).

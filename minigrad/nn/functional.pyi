@@ -485,16 +485,22 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     """
 
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Drop whole channels of (n, c, length) or (c, length)."""
+    """Drop whole channels of (n, c, length) or (c, length).  Raises RuntimeError for other shapes."""
 
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Drop whole channels of (n, c, height, width) or (c, height, width)."""
+    """Drop whole channels of (n, c, height, width).
+
+    The first two dimensions count as n and c in any shape, with a warning; a single image is no exception.
+    """
 
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Drop whole channels of (n, c, depth, height, width) or (c, depth, height, width)."""
+    """Drop whole channels of (n, c, depth, height, width) or (c, depth, height, width).
+
+    In other shapes the first dimension counts as c, with a warning.
+    """
 
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """Apply alpha_dropout to whole channels of (n, c, ...)."""
+    """Apply alpha_dropout to whole channels of (n, c, ...).  Raises RuntimeError for fewer dimensions."""
 
 def rrelu(
     input: Tensor,

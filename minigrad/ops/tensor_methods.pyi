@@ -11,7 +11,7 @@ from ..arrays.devices import device, memory_format
 from ..arrays.dtypes import dtype
 from ..core.tensor import Tensor
 from ..ops.generator import Generator
-from ..ops.storage import Storage
+from ..ops.storage import Storage, TypedStorage, UntypedStorage
 from ..return_types import QR, Binary, Extremes, Selected, SignAndLog, SVDWithV, TriangularSolution
 
 class Operations:
@@ -207,6 +207,10 @@ class Operations:
 
         Raises RuntimeError if this leaves the memory.
         """
+    def as_strided_(
+        self, size: _int | Sequence[_int], stride: _int | Sequence[_int], storage_offset: _int | None = None
+    ) -> Tensor:
+        """In-place form of as_strided: change the shape of this tensor, not of others on its memory."""
     def asin(self) -> Tensor:
         """The angle in [-pi/2, pi/2] whose sine is x; NaN outside [-1, 1]."""
     def asin_(self) -> Tensor:
@@ -1059,9 +1063,10 @@ class Operations:
     def reshape_as(self, other: Tensor) -> Tensor:
         """Reshape `input` to the shape of `other`: a view if the memory allows it, else a copy."""
     def resize_(self, *size: _int | Sequence[_int], memory_format: memory_format | None = None) -> Tensor:
-        """Give the tensor another size: keep its elements in row-major order as far as they fit, and append zeros.
+        """Give the tensor another size: the elements of its memory, from its first one on, in row-major order.
 
-        Raises RuntimeError for a tensor that requires grad, or shares its memory.
+        Other tensors on the memory keep their sizes.  A larger memory than it has is filled up with zeros.
+        Raises RuntimeError for a tensor that requires grad, and if the memory is too small and shared with other tensors.
         """
     def resize_as_(self, the_template: Tensor, *, memory_format: memory_format | None = None) -> Tensor:
         """Give the tensor the size of another (see resize_)."""
@@ -1127,13 +1132,21 @@ class Operations:
 
         Raises RuntimeError if `src` does not have the slice's shape, IndexError for an index out of range.
         """
-    def set_(self, source: Tensor | None = None) -> Tensor:
+    def set_(
+        self,
+        source: Tensor | Storage | None = None,
+        storage_offset: _int = 0,
+        size: _int | Sequence[_int] | None = None,
+        stride: _int | Sequence[_int] | None = None,
+    ) -> Tensor:
         """Let the tensor use the memory, the shape and the strides of another, as x.data = source does; return it.
 
+        A storage, or a tensor's, comes with the offset of the first element, the sizes and the strides; of a storage all elements
+        are taken by default.
         Without a source, the tensor becomes empty, so that its memory can be freed.
 
-        Raises TypeError for anything but a tensor, and RuntimeError for a tensor of another dtype, and if this one requires grad,
-        outside no_grad().
+        Raises TypeError for anything but a tensor and a storage, and RuntimeError for one of another dtype, for sizes that leave
+        the memory, and if this tensor requires grad, outside no_grad().
         """
     def sgn(self) -> Tensor:
         """The sign, -1, 0 or 1; PyTorch's sgn differs from sign only for complex numbers."""
@@ -1196,7 +1209,7 @@ class Operations:
     def squeeze(self, dim: _int | Sequence[_int] | None = None) -> Tensor:
         """Remove dimensions of size 1, all or those in `dim`, as a view; dimensions of other sizes stay."""
     def squeeze_(self, dim: _int | Sequence[_int] | None = None) -> Tensor:
-        """In-place form of squeeze: change the tensor's shape."""
+        """In-place form of squeeze: change the shape of this tensor, not of others on its memory."""
     def std(
         self,
         dim: _int | Sequence[_int] | None = None,
@@ -1206,7 +1219,7 @@ class Operations:
         correction: _float | None = None,
     ) -> Tensor:
         """Return the standard deviation of all elements, or over the dimensions `dim`: the root of `var`, with its arguments."""
-    def storage(self) -> Storage:
+    def storage(self) -> TypedStorage:
         """Return the memory that the tensor shares with its views, element by element."""
     def sub(self, other: Tensor | _float, *, alpha: _float = 1) -> Tensor:
         """Subtract: input - alpha * other.  Raises RuntimeError for bools, and for a float `alpha` with integers."""
@@ -1227,15 +1240,15 @@ class Operations:
     def swapaxes(self, dim0: _int, dim1: _int) -> Tensor:
         """Swap two dimensions, as a view."""
     def swapaxes_(self, dim0: _int, dim1: _int) -> Tensor:
-        """In-place form of transpose: change the tensor's shape."""
+        """In-place form of transpose: change the shape of this tensor, not of others on its memory."""
     def swapdims(self, dim0: _int, dim1: _int) -> Tensor:
         """Swap two dimensions, as a view."""
     def swapdims_(self, dim0: _int, dim1: _int) -> Tensor:
-        """In-place form of transpose: change the tensor's shape."""
+        """In-place form of transpose: change the shape of this tensor, not of others on its memory."""
     def t(self) -> Tensor:
         """Transpose a matrix; tensors of fewer dimensions stay unchanged.  A view."""
     def t_(self) -> Tensor:
-        """In-place form of t: change the tensor's shape."""
+        """In-place form of t: change the shape of this tensor, not of others on its memory."""
     def take(self, index: Tensor) -> Tensor:
         """Return the elements at `index` of the flattened `input`, in the shape of `index`."""
     def take_along_dim(self, indices: Tensor, dim: _int | None = None) -> Tensor:
@@ -1278,7 +1291,7 @@ class Operations:
     def transpose(self, dim0: _int, dim1: _int) -> Tensor:
         """Swap two dimensions, as a view."""
     def transpose_(self, dim0: _int, dim1: _int) -> Tensor:
-        """In-place form of transpose: change the tensor's shape."""
+        """In-place form of transpose: change the shape of this tensor, not of others on its memory."""
     def triangular_solve(
         self, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False
     ) -> TriangularSolution:
@@ -1365,8 +1378,8 @@ class Operations:
     def unsqueeze(self, dim: _int) -> Tensor:
         """Add a dimension of size 1 at position `dim`, as a view."""
     def unsqueeze_(self, dim: _int) -> Tensor:
-        """In-place form of unsqueeze: change the tensor's shape."""
-    def untyped_storage(self) -> Storage:
+        """In-place form of unsqueeze: change the shape of this tensor, not of others on its memory."""
+    def untyped_storage(self) -> UntypedStorage:
         """Return the memory that the tensor shares with its views, byte by byte."""
     def var(
         self,
