@@ -5,9 +5,11 @@ import random
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+import minigrad
 from tests import garbage
 
 SECONDS = 10  # of the processor, for one call: those that end at once take a thousandth
@@ -85,3 +87,11 @@ def test_there_is_garbage_for_every_operation_and_module():
     calls = {name: len(list(garbage.calls(name, f, sample))) for name, (f, sample, _) in garbage.everything().items()}
     assert len(calls) > 500 and min(calls.values()) >= len(garbage.GARBAGE)
     assert random.Random(1).random() == random.Random(1).random()
+
+
+def test_a_fault_of_minigrad_itself_is_not_told_as_one_of_an_argument(monkeypatch):
+    monkeypatch.delattr("minigrad.ops.transfer.dlpack")  # as after a slip in its imports
+    with pytest.raises(
+        minigrad.InternalError, match="not your mistake, with ext_tensor .*name 'dlpack' is not defined"
+    ):
+        minigrad.from_dlpack(SimpleNamespace(__dlpack_device__=lambda: (1, 0)))

@@ -168,8 +168,8 @@ def test_command_line_help_answers():
 # rules of formulas, compile and autocast that an operation's class names, in place of lists of operations in those folders.
 # layers has 110 for tangents that no reader changes, and for outputs of Functions in other tensors' memory, which eager code
 # and all transforms check (outputs.py).
-# core has 28 and ops/base 42 for the types, signatures and sources that editors show; core has 20 for tensors of shared memory that
-# change their shapes in place, as PyTorch's do, and for leaves whose shape or dtype changes between two uses.
+# core has 28 and ops/base 42 for the types, signatures and sources that editors show; core has 12 for tensors of shared memory
+# that change their shapes in place, as PyTorch's do, and for leaves whose shape or dtype changes between two uses.
 SIZES = {"core": 2016, "layers": 902, "ops/base": 1337}
 
 

@@ -164,6 +164,8 @@ def explained(cause: Exception, f: Callable, args: tuple, kwargs: dict) -> Excep
         return cause
     if isinstance(below, TypeError) and (misbound := unbound(below, f, args, kwargs)):
         return error(TypeError, name, misbound, usage(f, name))
+    if isinstance(below, (NameError, AssertionError)):  # no argument causes these
+        return internal(name, below, described(named))
     if not named:
         return cause  # the fault is in the object's state
     if found := wrong or failing((below, cause), named):

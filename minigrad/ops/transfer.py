@@ -9,6 +9,7 @@ import numpy as np
 from ..arrays import dlpack, kinds
 from ..arrays.devices import CUDA, META, device
 from ..arrays.meta import entered
+from ..errors import error
 
 
 def count() -> int:
@@ -86,12 +87,18 @@ def from_cuda_interface(lender: Any) -> Any:
 
 def from_library(lender: Any) -> Any:
     """Return the array that another library lends by DLPack, on its device."""
-    if lender.__dlpack_device__()[0] in (dlpack.PROCESSOR, dlpack.PINNED):
-        return dlpack.from_capsule(lender)
-    current()
-    from ..kernels.cuda.exchange import from_dlpack
+    try:
+        if lender.__dlpack_device__()[0] in (dlpack.PROCESSOR, dlpack.PINNED):
+            return dlpack.from_capsule(lender)
+        current()
+        from ..kernels.cuda.exchange import from_dlpack
 
-    return from_dlpack(lender)
+        return from_dlpack(lender)
+    except ValueError as e:
+        if "PyCapsule" not in str(e):
+            raise
+        what = "its PyCapsule holds no array, or one that has been taken already"
+        raise error(ValueError, "from_dlpack", what, "pass the array itself: a capsule is taken once") from None
 
 
 def stream(bits: np.random.Philox, place: device = CUDA) -> Any:
