@@ -161,6 +161,8 @@ def explained(cause: Exception, f: Callable, args: tuple, kwargs: dict) -> Excep
     below = cause.__cause__ if isinstance(cause, InternalError) else cause
     if not isinstance(below, Exception) or not isinstance(below, MinigradError) and raised_on_purpose(below):
         return cause
+    if type(below).__module__.partition(".")[0] not in ("builtins", "numpy", "minigrad"):
+        return cause  # of another library, whose callers catch its own types
     name, named = called_name(f, args), {k: v for k, v in by_name(f, args, kwargs).items() if k != "self"}
     rest = next((p.name for p in inspect.signature(f).parameters.values() if p.kind is p.VAR_KEYWORD), "")
     named |= named.pop(rest, {})

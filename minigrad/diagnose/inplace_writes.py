@@ -19,7 +19,8 @@ from .retained_graphs import spent
 ANEW = {  # in-place operation -> code that makes a new tensor instead
     **{"add_": "x = x + ...", "sub_": "x = x - ...", "mul_": "x = x * ...", "div_": "x = x / ..."},
     **dict.fromkeys("masked_fill_ index_put_ copy_ fill_ zero_".split(), "x = minigrad.where(mask, value, x)"),
-    **{f"{n}_": f"y = x.{n}(...)" for n in "t transpose swapaxes swapdims squeeze unsqueeze as_strided".split()},
+    **{"t_": "y = x.t()"},
+    **{f"{n}_": f"y = x.{n}(...)" for n in "transpose swapaxes swapdims squeeze unsqueeze as_strided".split()},
 }
 
 

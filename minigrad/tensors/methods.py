@@ -182,6 +182,7 @@ class Methods(Conversions, TensorMethods, Operations):
         events.replaces()
         shape = self._a.shape
         put_memory(self, other._a)
+        events.lent(self, ".data =")
         if self._a.shape != shape:  # nodes that saved this tensor cannot use it
             memory(self).bump(".data =")
         renew_leaf(self)

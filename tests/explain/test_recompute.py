@@ -326,7 +326,7 @@ def test_freed_leaves():
     z.backward()
     x.data = torch.tensor([1.0, 2.0])
     x.grad = torch.tensor([4.0, 4.0])
-    refused(x.grad, r"the mul of shape \(\) gives \(2,\), minigrad.float32 with")
+    refused(x.grad, "the graph is gone")
 
 
 def test_writes_outside_the_graph_are_detected():
@@ -346,7 +346,7 @@ def test_leaves_whose_shapes_no_longer_match():
     y = (x * w).sum()
     y.backward()
     x.data = torch.ones(3, dtype=torch.float64)
-    refused(w.grad, r"the mul of shape \(2,\) cannot run on the current leaves")
+    refused(w.grad, r"the leaf of shape \(2,\) that the mul of shape \(2,\) reads is no longer a leaf")
 
 
 def test_the_derivative_of_a_tensor_by_another_after_backward():

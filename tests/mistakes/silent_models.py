@@ -84,6 +84,18 @@ def functional_dropout_in_eval():
     Net().eval()(X)
 
 
+@mistake("dropout2d", "(3, 4)", "first two dimensions", remedy="use feature_dropout", says="dropout-dimensions")
+def dropout_of_channels_without_channels():
+    """Dropout of images acts on a batch of vectors.
+
+    `dropout2d` takes the first two dimensions as examples and channels. In a batch of vectors every number is a channel.
+    """
+    x = torch.ones(3, 4)
+    y = F.dropout2d(x, 0.5)  # - <-
+    # + y = F.dropout(x, 0.5)
+    y.sum()
+
+
 @mistake("requires_grad", "== False", remedy="p.requires_grad = False", says="compared-not-assigned")
 def frozen_by_a_comparison():
     """Two equals signs compare, one assigns.
