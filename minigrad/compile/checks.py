@@ -22,6 +22,7 @@ from typing import Any
 from ..core.context import Ctx
 from ..core.function import Function
 from ..core.tensor import Tensor
+from ..diagnose.boundary import bare
 from ..places import PACKAGE, Place
 from . import allowed
 from .allowed import (
@@ -221,7 +222,7 @@ class Checks(AttributeChecks):
         if id(f) not in self.functions:
             name, guards = self.guards.constant(f), self.guards
             try:
-                code, operators = checked_code(f.__code__, f.__qualname__)
+                code, operators = checked_code((inner := bare(f)).__code__, f.__qualname__)
             except Unreadable as e:
                 place = Place(f.__code__.co_filename, e.line)
                 raise self.refuse(e.why if e.fix else f"{f.__name__}: {e.why}", e.fix, place) from None
@@ -229,7 +230,9 @@ class Checks(AttributeChecks):
             self.trace.operators |= operators
             made = types.FunctionType(code, Globals(self, f), f.__name__)
             for defaults in ("__defaults__", "__kwdefaults__"):
-                if (value := getattr(f, defaults)) is None:
+                if (value := getattr(inner, defaults)) is not None and inner is not f:
+                    setattr(made, defaults, value)  # of the library
+                elif value is None:
                     guards.guard(f"{f.__name__}.{defaults}", None, f"{name}.{defaults} is None")
                 else:
                     value = guards.read(f"{f.__name__}.{defaults}", f"{name}.{defaults}", value)

@@ -94,6 +94,11 @@ def guard_function(f: FunctionType, space: dict, name: str) -> None:
     f.__code__, f.__defaults__, f.__kwdefaults__, f.__wrapped__ = handler(inner), None, None, inner  # type: ignore[attr-defined]
 
 
+def bare(f: Any) -> Any:
+    """Return the function inside the handler, or f itself if it has none."""
+    return f.__wrapped__ if f in guarded else f
+
+
 def is_open(f: FunctionType) -> bool:
     """Return True if a function takes arguments, does not look for its caller's frame, and explains no errors already."""
     code, varies = f.__code__, inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
