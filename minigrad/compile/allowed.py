@@ -112,9 +112,9 @@ def attribute_of(cls: type, name: str) -> Any:
 
 
 def runs_python(cls: type, names: Iterable[str]) -> bool:
-    """Return True if one of a class's methods is neither written in C nor minigrad's."""
+    """Return True if one of a class's methods is neither written in C nor minigrad's, nor that of named tuples."""
     found = [raw for name in names if (raw := attribute_of(cls, name)) is not MISSING]
-    return any(type(raw) not in SLOTS and home(raw).partition(".")[0] != PACKAGE for raw in found)
+    return any(type(raw) not in SLOTS and home(raw).partition(".")[0] not in (PACKAGE, "collections") for raw in found)
 
 
 def is_module(a: Any) -> bool:
