@@ -36,7 +36,7 @@ FAULTS = {
         "core/engine.py", "waiting[edge] = waiting[edge] + g", "waiting[edge] = g"
     ),
     "engine: the second gradient of a leaf replaces the first": Fault(
-        "core/engine.py", "leaves[edge] + d if edge in leaves else d", "d"
+        "core/engine.py", "leaves[edge] + d if summed else d", "d"
     ),
     "engine: an older node runs before a younger one": Fault(
         "core/engine.py",
