@@ -26,11 +26,11 @@ import numpy as np
 from PIL import Image
 
 import minigrad
+from minigrad.diagnose.boundary import guard as _guard
 from minigrad.errors import error
 from minigrad.files import written
 from minigrad.utils.data import Dataset
 
-from ...diagnose.boundary import guard as _guard
 from .functional import to_pil_image
 
 IMG_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")

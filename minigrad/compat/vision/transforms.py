@@ -12,10 +12,10 @@ from collections.abc import Callable
 from typing import Any
 
 import minigrad
+from minigrad.diagnose.boundary import guard as _guard
 from minigrad.errors import error
 from minigrad.nn import Module
 
-from ...diagnose.boundary import guard as _guard
 from . import functional
 from .functional import BILINEAR, NEAREST, get_dimensions, mode_of, sides_of
 from .functional import InterpolationMode as InterpolationMode
