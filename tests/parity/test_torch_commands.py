@@ -268,13 +268,16 @@ def test_a_tensor_of_a_library_that_is_not_imported_is_told(folder):
         (["net.py:pair"], "pair is a module and needs arguments. Pass --args, or define example_inputs in net.py."),
         (
             ["net.py:rate"],
-            "rate in net.py is a float, neither a tensor nor a function. Choose from: w, x, plain, h, loss, f, cube",
+            "rate in net.py is of type float, neither a tensor nor a function. Choose from: h, loss, twice, layer, pair",
         ),
         (
             ["train.py:optimizer"],
-            "optimizer in train.py is an Adam, neither a tensor nor a function. Choose from: net, x, target, main, loss.",
+            "optimizer in train.py is of type Adam, neither a tensor nor a function. Choose from: loss, net, main.",
         ),
-        (["net.py:plain"], "plain in net.py has no graph: no operation of the main thread made it."),
+        (
+            ["net.py:plain"],
+            "plain in net.py has no graph: no operation of the main thread made it, or detach cut it off.",
+        ),
         (["net.py:los"], "net.py has no los. Did you mean loss?"),
         (["net.py:loss", "--args", "3"], "--args is for functions, and loss is a tensor."),
         (["net.py:cube", "--args", "tensor("], "cannot be evaluated"),

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 import minigrad
-from minigrad.compat.torch_modules import IN_OTHER_PACKAGES, AbsentModule
+from minigrad.compat.torch_modules import IN_OTHER_PACKAGES
 from viz.run_program import Program
 
 from . import NUMBER, in_minigrad, in_torch
@@ -112,16 +112,15 @@ def shown(cell: str) -> str:
 def vision_on_torch() -> None:
     """Let torchvision be minigrad's part of it, computing with PyTorch: the same sources, where `minigrad` is torch."""
     sources = Path(minigrad.__file__).parent
-    for place in ("functional", "transforms", "datasets", "utils", "__init__"):
+    for place in ("functional", "transforms", "datasets", "utils", "models", "__init__"):
         called = f"torchvision.{place}".removesuffix(".__init__")
         module = sys.modules.setdefault(called, ModuleType(called))
         module.__dict__.update(__package__="torchvision", __path__=[])
         text = (sources / "compat" / "vision" / f"{place}.py").read_text(encoding="utf-8")
         text = text.replace("import minigrad\n", "import torch as minigrad\n")
-        text = re.sub(r"^from minigrad(?!\.errors)", "from torch", text, flags=re.MULTILINE)
+        text = re.sub(r"^from minigrad(?!\.(?:errors|files|diagnose))", "from torch", text, flags=re.MULTILINE)
         sys.modules.setdefault("torchvision", ModuleType("torchvision")).__path__ = []
         exec(compile(text, called, "exec"), module.__dict__)
-    sys.modules["torchvision.models"] = AbsentModule("torchvision.models")
     for called, (place,) in IN_OTHER_PACKAGES.items():
         if called.startswith("torchvision"):
             around, _, name = called.rpartition(".")
