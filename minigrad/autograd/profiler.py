@@ -37,7 +37,7 @@ from ..ops.public_functions import operation_of
 from ..places import PACKAGE
 from .profiler_report import Event, EventList
 
-__all__ = ["ProfilerAction", "ProfilerActivity", "profile", "record_function", "schedule", "tensorboard_trace_handler"]
+__all__ = ["ProfilerActivity", "profile", "record_function"]  # in PyTorch, the schedules are in `profiler` alone
 
 profilers: list = []  # those that run anywhere in the process: ranges are named only if there are any
 _names: dict[int, tuple] = {}  # id of a code object of minigrad -> the object, and its operation or None
