@@ -1,4 +1,4 @@
-"""What a program may close or replace and the command needs afterwards: standard files, search path, built-in functions."""
+"""Put back what a program closed or replaced and the command needs: standard files, search path, built-in functions."""
 
 from __future__ import annotations
 

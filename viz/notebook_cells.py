@@ -86,7 +86,7 @@ def display(*objects: Any, **options: Any) -> None:
 
 
 class Shell:
-    """What `get_ipython()` returns: %%time and its like run their code, and all other methods do nothing."""
+    """Stands in for IPython's shell: %%time and its like run their code, and all other methods do nothing."""
 
     def __init__(self, names: dict[str, Any]):
         self.user_ns = names

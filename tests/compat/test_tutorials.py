@@ -1,4 +1,4 @@
-"""What PyTorch's tutorials use is there: tutorials.toml lists it by tutorial, and short programs of each kind run."""
+"""Names that PyTorch's tutorials use are there: tutorials.toml lists them by tutorial, and short programs of each kind run."""
 
 import importlib
 import inspect

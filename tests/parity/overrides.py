@@ -1,4 +1,4 @@
-"""Which methods of a subclass a library calls: subclasses that note every call, and the programs that use them.
+"""Subclasses that note every call of their methods, and the programs that use them, in either library.
 
 `Steps.subclass(cls, wanted)` overrides the methods with these names: each override notes its name and calls super.  The
 same program runs with a subclass in each library, step by step; test_overrides.py compares the notes.

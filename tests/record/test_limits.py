@@ -1,4 +1,4 @@
-"""What a recording keeps at most: contents up to a number of bytes, no copy of what an expanded tensor repeats."""
+"""Recordings keep contents up to a number of bytes, and no copy of what an expanded tensor repeats."""
 
 import tracemalloc
 
