@@ -173,7 +173,7 @@ def without_gradients(who: str, params: list, earlier: Earlier) -> None:
 
 def in_a_graph(params: list) -> bool:
     """Return True if a node that is alive holds the leaf of a parameter."""
-    leaves = [p._edge for p in params if type(p._edge) is Leaf]
+    leaves = tuple([p._edge for p in params if type(p._edge) is Leaf])  # a list would be passed on as one more holder
     own = {id(leaves), *map(id, params)}
     return any([id(holder) not in own for holder in gc.get_referrers(*leaves)])
 
