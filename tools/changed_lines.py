@@ -1,6 +1,7 @@
 """Count the lines that a branch adds and removes in each folder: `python -m tools.changed_lines origin/main`.
 
-The workflow of the tests writes this line into its summary, so that a reviewer sees where a change adds weight.
+The workflow of the tests writes this table into its summary, so that a reviewer sees where a change adds weight;
+tests/test_weight.py has the ceilings.
 """
 
 from __future__ import annotations
@@ -38,25 +39,26 @@ def counted(numstat: str) -> dict[str, tuple[int, int]]:
     return {name: (added, removed) for name, (added, removed) in sorted(found.items())}
 
 
-def line(counts: dict[str, tuple[int, int]]) -> str:
-    """Return the counts as one line of Markdown.
+def table(counts: dict[str, tuple[int, int]]) -> str:
+    """Return the counts as a table in Markdown, with the sums in its last row.
 
-    >>> line({"viz": (5, 1), "tests/viz": (4, 0)})
-    'Lines: **+9 −1** in all; `viz` +5 −1, `tests/viz` +4 −0'
-    >>> line({})
-    'Lines: no change'
+    >>> print(table({"viz": (5, 1), "tests/viz": (4, 0)}))
+    | folder | added | removed | change |
+    | --- | --- | --- | --- |
+    | viz | 5 | 1 | +4 |
+    | tests/viz | 4 | 0 | +4 |
+    | **all** | 9 | 1 | +8 |
     """
-    if not counts:
-        return "Lines: no change"
-    added, removed = map(sum, zip(*counts.values()))
-    parts = ", ".join(f"`{name}` +{plus} −{minus}" for name, (plus, minus) in counts.items())
-    return f"Lines: **+{added} −{removed}** in all; {parts}"
+    sums = [sum(column) for column in zip(*counts.values())] or [0, 0]
+    rows = [*counts.items(), ("**all**", sums)]
+    head = "| folder | added | removed | change |\n| --- | --- | --- | --- |"
+    return "\n".join([head, *[f"| {name} | {plus} | {minus} | {plus - minus:+d} |" for name, (plus, minus) in rows]])
 
 
 def main(base: str) -> None:
-    """Print the line for the changes since this branch left `base`."""
+    """Print the table of the changes since this branch left `base`."""
     command = ["git", "diff", "--numstat", "--no-renames", "-z", f"{base}...HEAD"]
-    print(line(counted(subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout)))
+    print(table(counted(subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout)))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The line about added and removed lines counts each folder."""
+"""The table of added and removed lines counts each folder."""
 
 import doctest
 import subprocess
@@ -32,4 +32,5 @@ def test_lines_of_a_branch_are_counted_from_where_it_left_main(tmp_path, monkeyp
     git("checkout", "topic")
     monkeypatch.setattr(changed_lines, "ROOT", tmp_path)
     changed_lines.main("main")
-    assert capsys.readouterr().out == "Lines: **+3 −1** in all; `minigrad/core` +1 −0, `viz` +2 −1\n"
+    rows = capsys.readouterr().out.splitlines()[2:]
+    assert rows == ["| minigrad/core | 1 | 0 | +1 |", "| viz | 2 | 1 | +1 |", "| **all** | 3 | 1 | +2 |"]
