@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from viz.files import nearest
+from viz.formats.files import nearest
 
 FOLDER = Path(__file__).parent
 WORDS, LINES = 180, 15  # words of text, and lines of code, that a reader reads in a minute

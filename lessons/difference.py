@@ -16,7 +16,7 @@ import minigrad
 from minigrad import Tensor
 from minigrad.record.build import numbered
 from viz import Drawing
-from viz.record_diff import Change, compare, same
+from viz.graph.record_diff import Change, compare, same
 from viz.text import contents
 from viz.view import passes_of
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TextIO
 
-from viz.files import nearest
+from viz.formats.files import nearest
 from viz.text import clean
 
 from .bank import entries

@@ -34,7 +34,7 @@ def draw_at_exit() -> None:
     """Draw the last backward of the program at its exit, if `MINIGRAD_VIZ=1` or `MINIGRAD_VIZ=name.svg` asks for it."""
     wish = os.environ.get("MINIGRAD_VIZ", "")
     if wish not in ("", "0"):
-        importlib.import_module("viz.last_backward").begin(wish)
+        importlib.import_module("viz.programs.last_backward").begin(wish)
 
 
 def load_ipython_extension(shell: Any) -> None:

@@ -1,10 +1,9 @@
 """viz draws minigrad's records: the forward, backward and jvp passes of a program, in the formats of `FORMATS`.
 
-`draw` is the entry point and returns a `Drawing`.  A record becomes a graph (drawn_graph), which fold shortens and cards
-fills with text.  sketch, mermaid and dot write it as text.  Pictures pass through layout, which places the cards, and
-picture (one pass) or film (all passes in turn), to svg, export and tikz, in one of the themes.  `draw_threads` draws the
-threads of a kernel watched by `minigrad.cuda.watch`, `draw_ranks` the processes that run a function.  `from_torch` records a
-PyTorch program.  The command line is in cli.
+`draw` is the entry point and returns a `Drawing`.  programs finds and records what is to be drawn, graph makes a graph of the
+record and folds it, cards fills its cards with text, layout places them on a page, and formats writes it.  `draw_threads` draws
+the threads of a kernel watched by `minigrad.cuda.watch`, `draw_ranks` the processes that run a function.  `from_torch` records
+a PyTorch program.  The command line is in cli.
 """
 
 from __future__ import annotations
@@ -15,18 +14,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import notebook
     from .drawing import Drawing, draw
-    from .files import FORMATS
+    from .formats.files import FORMATS
     from .pytorch import from_torch
     from .ranks.called import draw_ranks
-    from .thread_drawing import draw_threads
+    from .threads.drawing import draw_threads
 
 __all__ = ["FORMATS", "Drawing", "draw", "draw_ranks", "draw_threads", "from_torch", "notebook"]
 PARTS = {
-    "FORMATS": "files",
+    "FORMATS": "formats.files",
     "Drawing": "drawing",
     "draw": "drawing",
     "draw_ranks": "ranks.called",
-    "draw_threads": "thread_drawing",
+    "draw_threads": "threads.drawing",
     "from_torch": "pytorch",
 }
 

@@ -15,21 +15,22 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from . import files, slide, stories, updates
-from .backward_passes import of_passes
-from .card_parts import Card
-from .directions import below
-from .drawn_graph import Graph
-from .fold import MOST, fold
-from .frames import card_of
-from .functions import check_names, opened
-from .layout import Layout, graphviz_fault, layout
-from .picture import Picture, picture
-from .recorded import recorded, validated
-from .run_program import document_of
+from .cards.frames import card_of
+from .cards.parts import Card
+from .formats import files, slide
+from .graph import stories, updates
+from .graph.backward_passes import of_passes
+from .graph.drawn_graph import Graph
+from .graph.fold import MOST, fold
+from .graph.functions import check_names, opened
+from .graph.trimmed_record import document, without
+from .layout.directions import below
+from .layout.picture import Picture, picture
+from .layout.positions import Layout, graphviz_fault, layout
+from .layout.themes import LIGHT, THEMES, Theme
+from .programs.recorded import recorded, validated
+from .programs.run_program import document_of
 from .text import counted
-from .themes import LIGHT, THEMES, Theme
-from .trimmed_record import document, without
 from .view import ADDED, BRIEF, COLORS, PASSES, RANKDIRS, SHOW, SIZES, SMALL, View, view_of
 
 
@@ -256,13 +257,13 @@ class Drawing:
 
     def alt(self) -> str:
         """Return a one-sentence description of the picture, which its SVG offers to screen readers."""
-        from .alt import alt
+        from .cards.alt import alt
 
         return alt(self.graph, self.drawn)
 
     def svg(self) -> str:
         """Return SVG text; several passes are side by side."""
-        from .svg import svg
+        from .formats.svg import svg
 
         return svg(self.pictures(), self.alt(), self.theme, self.remark)
 
@@ -275,46 +276,46 @@ class Drawing:
 
     def film(self) -> str:
         """Return SVG text of all passes in one animated picture: values, gradients and tangents appear in turn."""
-        from .film import film
-        from .svg import svg
+        from .formats.film import film
+        from .formats.svg import svg
 
         placed = self._placed(self.graph, partial(self._cards, together=True))
         return svg({"film": film(*placed, self.drawn)}, self.alt(), self.theme)
 
     def dot(self) -> str:
         """Return DOT text; several passes are clusters."""
-        from .dot import dot
+        from .formats.dot import dot
 
         return dot(self.graph, self.cards, list(self.drawn), self.theme)
 
     def mermaid(self) -> str:
         """Return Mermaid text; several passes are subgraphs."""
-        from .mermaid import mermaid
+        from .formats.mermaid import mermaid
 
         return mermaid(self.graph, self.cards, list(self.drawn), self.theme)
 
     def text(self) -> str:
         """Return a plain-text drawing, with all passes beside one graph."""
-        from .sketch import sketch
+        from .formats.sketch import sketch
 
         remarks = "".join(f"{self.directions[name]}\n" for name in self.drawn if name in self.directions)
         return sketch(self.graph, self.cards, list(self.drawn)) + remarks
 
     def png(self, scale: float = 2.0) -> bytes:
         """Return a PNG with `scale` pixels per unit; several passes are side by side."""
-        from .export import png
+        from .formats.export import png
 
         return png(self.pictures(), scale, self.theme)
 
     def pdf(self) -> bytes:
         """Return a PDF; several passes are pages."""
-        from .export import pdf
+        from .formats.export import pdf
 
         return pdf(self.pictures(), self.theme)
 
     def tex(self) -> str:
         """Return LaTeX text with TikZ and typeset formulas; several passes are pages."""
-        from .tikz import tikz
+        from .formats.tikz import tikz
 
         graph = copy(self.graph)
         graph.view = replace(graph.view, tex=True)
@@ -338,7 +339,7 @@ class Drawing:
         if fault:
             warnings.append(f"{fault}, so the layout is plainer: {fix}")
         if format in ("png", "pdf"):
-            from .export import without_glyph
+            from .formats.export import without_glyph
 
             letters = without_glyph(self.pictures())
             some = "".join(letters[:8]) + "…" * (len(letters) > 8)

@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from .libraries import installed
+from .programs.libraries import installed
 
 
 class Usage(Exception):

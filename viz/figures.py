@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from .drawn_graph import Graph
+from .graph.drawn_graph import Graph
 from .ranks.timeline import timeline_of_ranks
 from .text import flat, shorten, size
 
@@ -37,7 +37,7 @@ def gradient_magnitudes(history: Mapping[str, Sequence[float]]) -> Figure:
     >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     ['hidden', 'out']
     """
-    from .mpl_figure import Figure
+    from .notebook.mpl_figure import Figure
 
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     scale = "log" if any(step > 0 for steps in history.values() for step in steps) else "linear"
@@ -82,7 +82,7 @@ def saved_memory(record: Any) -> Figure:
     """
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-    from .mpl_figure import Figure
+    from .notebook.mpl_figure import Figure
 
     document = _document(record)
     ops = [op for op in document["ops"] if op["phase"] in ("forward", "backward")]
@@ -147,7 +147,7 @@ def histograms(record: Any, most: int = 12) -> Figure:
     """
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-    from .mpl_figure import Figure
+    from .notebook.mpl_figure import Figure
 
     graph = Graph(_document(record))
     results = [(op["name"], value) for op in graph.ops for value in op["outputs"] if graph.elements(value) > 1]

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from .figures import running_mean
-from .files import write
+from .formats.files import write
 from .text import shorten
 
 __all__ = ["TrainingFilm"]

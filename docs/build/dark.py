@@ -1,6 +1,6 @@
 """Colours of pictures in the site's dark mode, taken from the dark theme of drawings."""
 
-from viz.themes import THEMES
+from viz.layout.themes import THEMES
 
 
 def rules(under: str = '[data-md-color-scheme="slate"] ') -> str:

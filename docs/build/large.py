@@ -44,8 +44,8 @@ def install() -> None:
 
 def drawn(drawing: Drawing) -> dict[str, str] | None:
     """Return an SVG of 1280 by 720 for each pass: with saved tensors, else without, else folded; None if none of these fits."""
-    from viz.slide import TooMuch
-    from viz.svg import svg
+    from viz.formats.slide import TooMuch
+    from viz.formats.svg import svg
     from viz.view import ON_SLIDES, SHOW, view_of
 
     if drawing.view.slide or drawing.whole.lanes:  # a record of several processes has no format for slides

@@ -1,9 +1,9 @@
 """Draw the logo, docs/pictures/logo.svg: a graph of two leaves and a result.  Its edges have the colours of the passes and
 form a nabla, the symbol of the gradient."""
 
-from viz.picture import Picture
-from viz.shapes import Group, Path, outline
-from viz.svg import svg
+from viz.formats.svg import svg
+from viz.layout.picture import Picture
+from viz.layout.shapes import Group, Path, outline
 
 from . import DOCS
 

@@ -17,8 +17,8 @@ import minigrad
 from minigrad.compat.vision import datasets as D
 from minigrad.compat.vision import transforms as T
 from minigrad.utils.data import DataLoader, Subset
-from viz.libraries import is_module
-from viz.run_program import names_of_tensors
+from viz.programs.libraries import is_module
+from viz.programs.run_program import names_of_tensors
 
 
 def pictures(count, *shape):

@@ -20,7 +20,7 @@ from tests.viz.test_backward_passes import (
 from viz import text
 from viz.commands.explain_command import explanation
 from viz.errors import Usage
-from viz.run_program import Program
+from viz.programs.run_program import Program
 from viz.viewer.content import content
 
 LOST = {"a penalty on the gradient"}  # drawn as one story of both derivatives

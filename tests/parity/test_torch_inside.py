@@ -184,7 +184,7 @@ def test_a_backward_that_the_script_runs_is_looked_into(tmp_path):
         "loss = Cube.apply(x).sum()\n"
         "loss.backward()\n"
     )
-    from viz.run_program import Program
+    from viz.programs.run_program import Program
 
     record, _ = Program.read(str(tmp_path / "net.py"), ()).record("loss", ("forward", "backward"), None)
     methods = [ran for op in record["ops"] for ran in op["inside"]]

@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from viz.notebook_cells import cells_of
+from viz.programs.notebook_cells import cells_of
 
 from . import numbers
 

@@ -22,7 +22,7 @@ import numpy as np
 
 import minigrad
 from minigrad.compat.torch_modules import IN_OTHER_PACKAGES
-from viz.run_program import Program
+from viz.programs.run_program import Program
 
 from . import NUMBER, in_minigrad, in_torch
 

@@ -12,7 +12,7 @@ from minigrad.autograd import Function
 from minigrad.nn import functional as F
 from minigrad.record.contents import SIZES
 from minigrad.record.validate import NotARecord, validate
-from viz.trimmed_record import leading_to_outputs
+from viz.graph.trimmed_record import leading_to_outputs
 
 
 def numbers(*shape, dtype="float32"):

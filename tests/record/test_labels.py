@@ -7,7 +7,7 @@ import pytest
 
 import minigrad as torch
 from minigrad.record.labels import ShownNames
-from viz.run_program import Program
+from viz.programs.run_program import Program
 
 
 def test_values_of_a_variable_in_a_loop_have_its_name_and_their_round():

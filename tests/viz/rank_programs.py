@@ -176,7 +176,7 @@ def command(folder, *words):
 def started(folder, n, *words):
     """Run the command on n processes, which need not import what it imports."""
     program = COMMAND.format(folder=str(folder), words=words)
-    ranks = forked.command(program, "viz.commands.app", "viz.export")
+    ranks = forked.command(program, "viz.commands.app", "viz.formats.export")
     return subprocess.run([MPIEXEC, "-n", str(n), *ranks], capture_output=True, text=True, timeout=120)
 
 

@@ -10,10 +10,10 @@ import viz
 from minigrad.explain import explain
 from tests.viz.command import minigrad as command
 from viz import text
+from viz.cards.step_through import walk
 from viz.commands.explain_command import explanation
 from viz.errors import Usage
-from viz.run_program import Program, names_of_tensors, show_lines
-from viz.step_through import walk
+from viz.programs.run_program import Program, names_of_tensors, show_lines
 from viz.viewer.content import content
 
 BOTH = ("forward", "backward")

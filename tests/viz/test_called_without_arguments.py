@@ -3,7 +3,7 @@
 import pytest
 
 from viz.errors import Usage
-from viz.run_program import Program
+from viz.programs.run_program import Program
 
 PROGRAM = """
 from functools import partial

@@ -9,7 +9,7 @@ import pytest
 
 import minigrad as torch
 from tests.floats import some
-from viz.examples import example
+from viz.programs.examples import example
 
 from .command import PROGRAM, minigrad, written
 

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from viz.record_diff import compare
+from viz.graph.record_diff import compare
 
 from . import records
 from .command import PROGRAM, minigrad, refused

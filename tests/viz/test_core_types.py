@@ -3,9 +3,9 @@
 import pytest
 from llvmlite import binding
 
-from viz import core_types
-from viz.core_types import Speed, advice, compared, tried
-from viz.doctor import products
+from viz.commands import core_types
+from viz.commands.core_types import Speed, advice, compared, tried
+from viz.commands.doctor import products
 
 FEATURES = binding.get_host_cpu_features()
 

@@ -9,11 +9,11 @@ import pytest
 import minigrad
 import viz
 from minigrad import nn
+from viz.cards.step_through import walk
 from viz.commands.diff_command import record_of
 from viz.drawing import Drawing, MissingPass
 from viz.errors import Usage
-from viz.record_diff import compare
-from viz.step_through import walk
+from viz.graph.record_diff import compare
 from viz.view import passes_of
 
 from .command import minigrad as command

@@ -10,9 +10,9 @@ import pytest
 import minigrad
 import viz
 from minigrad import nn
-from viz.drawn_graph import Graph
-from viz.files import SUFFIXES
-from viz.fold import fold
+from viz.formats.files import SUFFIXES
+from viz.graph.drawn_graph import Graph
+from viz.graph.fold import fold
 
 from . import records
 

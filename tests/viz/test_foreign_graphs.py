@@ -9,7 +9,7 @@ import minigrad
 from minigrad.record.validate import validate
 from viz import draw
 from viz.drawing import MissingPass
-from viz.foreign_graph import is_node, record_of_graph
+from viz.graph.foreign_graph import is_node, record_of_graph
 
 
 class Node(SimpleNamespace):

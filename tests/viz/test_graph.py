@@ -4,8 +4,8 @@ import pytest
 
 import minigrad
 import viz
-from viz.cards import card, flow_label
-from viz.drawn_graph import Graph
+from viz.cards.content import card, flow_label
+from viz.graph.drawn_graph import Graph
 
 from . import records
 

@@ -14,8 +14,8 @@ import viz
 from minigrad.record.grid import grid, numbers_of
 from minigrad.record.schema import summary
 from minigrad.record.validate import NotARecord, validate
-from viz.frames import heats_in
-from viz.heat import Heat, heat, level
+from viz.cards.frames import heats_in
+from viz.cards.heat import Heat, heat, level
 from viz.notebook import mimebundle
 
 

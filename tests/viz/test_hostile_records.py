@@ -21,7 +21,7 @@ import viz
 from minigrad import nn
 from minigrad.formulas import latex
 from minigrad.record.validate import NotARecord, validate
-from viz.mathematics import COMMANDS, is_formula
+from viz.cards.mathematics import COMMANDS, is_formula
 
 from . import records
 from .command import minigrad as command

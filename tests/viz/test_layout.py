@@ -7,9 +7,9 @@ import time
 import pytest
 
 import viz
-from viz import doctor
-from viz import layout as layouts
-from viz.orientation import WAYS
+from viz.commands import doctor
+from viz.layout import positions as layouts
+from viz.layout.orientation import WAYS
 
 from . import records
 

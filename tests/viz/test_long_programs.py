@@ -11,9 +11,9 @@ import pytest
 
 import minigrad
 from tests.viz import command
-from viz import long_programs
 from viz.errors import Usage
-from viz.run_program import Program
+from viz.programs import long_programs
+from viz.programs.run_program import Program
 
 TRAINING = """
 import minigrad as torch

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.browser import launched
-from viz.mathml import mathml
+from viz.cards.mathml import mathml
 from viz.notebook import MOST
 from viz.viewer.shared import empty
 

@@ -8,7 +8,7 @@ import pytest
 import minigrad as torch
 import viz
 from minigrad.autograd import Function
-from viz.frames import OpenCard
+from viz.cards.frames import OpenCard
 
 from .test_open_functions import drawn, inside, labels
 

@@ -8,8 +8,8 @@ import pytest
 import minigrad as torch
 import viz
 from minigrad.autograd import Function
-from viz.frames import OpenCard
-from viz.functions import UnknownFunction
+from viz.cards.frames import OpenCard
+from viz.graph.functions import UnknownFunction
 
 
 class Cube(Function):
@@ -295,7 +295,7 @@ def test_functions_open_if_the_picture_stays_small_with_their_insides(many, open
 @pytest.mark.parametrize("rankdir", ["TB", "BT", "LR", "RL"])
 @pytest.mark.parametrize("small", [600, 0])  # with Graphviz, and with the layout of our own
 def test_cards_in_frames_overlap_neither_each_other_nor_the_title(rankdir, small, monkeypatch):
-    monkeypatch.setattr("viz.layout.SMALL", small)
+    monkeypatch.setattr("viz.layout.positions.SMALL", small)
     drawing = drawn(cube, rankdir=rankdir)
     card = frame(drawing)
     for name in ("forward", "backward"):

@@ -205,8 +205,8 @@ def test_every_text_states_its_width():
 
 
 def test_colours_are_not_needed_to_tell_kinds_apart():
-    from viz.drawn_pass import SHAPES
-    from viz.style import LOOKS
+    from viz.layout.drawn_pass import SHAPES
+    from viz.layout.style import LOOKS
 
     def outline(kind):
         look = LOOKS[f"paper-{kind}"]

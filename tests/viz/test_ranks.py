@@ -8,7 +8,7 @@ import minigrad
 import viz
 from minigrad.record.validate import NotARecord, validate
 from tests.distributed.ranks import needs_mpi
-from viz.card_parts import Bar
+from viz.cards.parts import Bar
 from viz.figures import timeline_of_ranks
 from viz.ranks.merge import merged
 from viz.ranks.timeline import spans, trace

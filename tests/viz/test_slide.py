@@ -6,11 +6,11 @@ from itertools import pairwise
 import pytest
 
 import viz
-from viz import slide
-from viz.picture import Picture
-from viz.shapes import Group, Text
-from viz.slide import TooMuch
-from viz.style import TEXTS
+from viz.formats import slide
+from viz.formats.slide import TooMuch
+from viz.layout.picture import Picture
+from viz.layout.shapes import Group, Text
+from viz.layout.style import TEXTS
 
 from . import records
 from .command import minigrad, refused
@@ -87,7 +87,7 @@ def test_a_long_chain_goes_on_in_the_row_below_and_is_larger_for_it():
     drawing = viz.draw(records.recurrent(steps=9, weights=1), size="slide")
     graph, cards, placed = drawing.placed
     assert graph.view.rankdir == "LR" and len({round(y / 60) for _, y in placed.corners.values()}) >= 2
-    alone = viz.layout.layout(graph, cards)
+    alone = viz.layout.positions.layout(graph, cards)
     assert slide.scale(placed, 20) > 1.5 * slide.scale(alone, 20)
 
 

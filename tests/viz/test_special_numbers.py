@@ -9,9 +9,9 @@ import pytest
 import minigrad
 import viz
 from minigrad.errors import suppressed_warnings
-from viz.record_diff import compare
+from viz.graph.record_diff import compare
+from viz.layout.themes import THEMES
 from viz.text import contents, extent, gist, norm
-from viz.themes import THEMES
 
 from .command import minigrad as command
 

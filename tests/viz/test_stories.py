@@ -8,7 +8,7 @@ import viz
 from minigrad import func, tensor
 from minigrad.autograd import Function
 from minigrad.record.labels import written
-from viz import stories
+from viz.graph import stories
 
 
 def cubes(x):

@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 import viz
-from viz.themes import THEMES
+from viz.layout.themes import THEMES
 
 from . import records
 from .test_pictures import SVG

@@ -7,7 +7,7 @@ import pytest
 import minigrad as torch
 import viz
 from tests.latex import typeset
-from viz.themes import THEMES
+from viz.layout.themes import THEMES
 
 from . import records
 from .command import minigrad, refused

@@ -9,8 +9,8 @@ import minigrad
 import viz
 from minigrad import func, nn
 from viz.errors import Usage
-from viz.run_program import Program, view_from
-from viz.trimmed_record import leading_to_outputs
+from viz.graph.trimmed_record import leading_to_outputs
+from viz.programs.run_program import Program, view_from
 from viz.view import parts
 
 STEP = """

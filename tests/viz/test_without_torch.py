@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.forked import python
-from viz.libraries import needs, sources
+from viz.programs.libraries import needs, sources
 
 from .command import PROGRAM
 

@@ -15,8 +15,8 @@ from cyclopts import Parameter
 import viz
 
 from ..errors import Usage
-from ..files import maker, nearest
-from ..run_program import Program
+from ..formats.files import maker, nearest
+from ..programs.run_program import Program
 from ..view import passes_of
 from .common import Args, AsTorch, Json, Target, computing, own_words, print_notes, stdout_to_stderr, working
 from .render_command import deliver, destination

@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from ..errors import Usage
-from ..run_program import Program
+from ..programs.run_program import Program
 from ..text import clean
 from ..view import passes_of, requested_passes
 

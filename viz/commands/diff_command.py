@@ -10,7 +10,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from ..errors import Usage
-from ..record_diff import compare
+from ..graph.record_diff import compare
 from ..text import clean
 from .common import Args, AsTorch, Json, Target, computing, print_notes, program_of, recorded, stdout_to_stderr
 

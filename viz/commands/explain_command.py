@@ -9,8 +9,8 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from ..errors import Failure, Usage
-from ..files import SUFFIXES, nearest
-from ..run_program import Program
+from ..formats.files import SUFFIXES, nearest
+from ..programs.run_program import Program
 from .common import (
     STDOUT,
     Args,

@@ -32,7 +32,7 @@ def doctor(*, fix: Annotated[bool, Parameter(negative="", show_default=False)] =
     json
         Write the findings as a JSON list of {name, found, advice}; advice is empty if nothing is wrong.
     """
-    from ..doctor import as_json, attempt, examine, mend, show
+    from .doctor import as_json, attempt, examine, mend, show
 
     findings = [*(attempt(mend) if fix else []), *examine()]
     print(as_json(findings)) if json else show(findings)

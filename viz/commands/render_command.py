@@ -14,11 +14,11 @@ from cyclopts import Parameter
 import viz
 
 from ..errors import Usage
-from ..files import FORMATS, SUFFIXES, format_of, maker, nearest, write
-from ..functions import UnknownFunction
+from ..formats.files import FORMATS, SUFFIXES, format_of, maker, nearest, write
+from ..formats.slide import TooMuch
+from ..graph.functions import UnknownFunction
 from ..ranks.start import start
 from ..ranks.timeline import rendered
-from ..slide import TooMuch
 from ..text import clean, counted
 from ..view import PASSES, requested_passes
 from .common import (
@@ -179,8 +179,8 @@ def stem(file: str) -> str:
 
 def listed(target: str, words: tuple[str, ...], as_torch: bool, json: bool) -> None:
     """Run a program and print the names that can be drawn."""
-    from ..last_backward import Roots
-    from ..listing import Listing
+    from ..programs.last_backward import Roots
+    from ..programs.listing import Listing
 
     program, _ = program_of(target, words, nameless=True)
     with stdout_to_stderr(), computing(as_torch, program), Roots(program.libraries.torch) as roots:

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from ..errors import Usage
-from ..fold import MOST
-from ..run_program import Program, view_from
-from ..themes import THEMES, Theme
+from ..graph.fold import MOST
+from ..layout.themes import THEMES, Theme
+from ..programs.run_program import Program, view_from
 from ..view import SHOW, View
 from .common import Rankdir
 

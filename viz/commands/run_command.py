@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from ..errors import Usage
-from ..imported_packages import run_on_import
-from ..libraries import file_of, sources, tree_of
+from ..programs.imported_packages import run_on_import
+from ..programs.libraries import file_of, sources, tree_of
+from ..programs.run_program import Program
 from ..ranks.start import start
-from ..run_program import Program
 from ..text import clean
 from .common import Json, Target, given
 

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 import viz
 
 from ..errors import Usage
-from ..functions import UnknownFunction
+from ..graph.functions import UnknownFunction
 from ..text import clean
 from ..view import passes_of, requested_passes
 from .common import Args, AsTorch, Json, Pass, Target, computing, print_notes, program_of, recorded, stdout_to_stderr

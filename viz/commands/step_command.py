@@ -11,10 +11,10 @@ from cyclopts import Parameter
 
 import viz
 
+from ..cards.step_through import Step, walk
 from ..errors import Usage
-from ..functions import UnknownFunction, check_names, opened
-from ..run_program import view_from
-from ..step_through import Step, walk
+from ..graph.functions import UnknownFunction, check_names, opened
+from ..programs.run_program import view_from
 from .common import (
     Args,
     AsTorch,

@@ -18,7 +18,7 @@ import numpy as np
 from minigrad.record.labels import tangent
 from minigrad.record.schema import CALLS
 
-from ..trimmed_record import mentioned
+from ..graph.trimmed_record import mentioned
 from .corners import everywhere
 from .draws import drawn
 from .flows import KEPT, UNKNOWN, Flows

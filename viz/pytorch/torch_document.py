@@ -36,8 +36,8 @@ from minigrad.record.labels import Frame
 from minigrad.record.method_formulas import compose
 from minigrad.record.show import mimebundle
 
+from ..graph.trimmed_record import mentioned
 from ..text import counted
-from ..trimmed_record import mentioned
 
 if TYPE_CHECKING:
     from .torch_graph import Backward

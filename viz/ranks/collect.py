@@ -18,11 +18,11 @@ from minigrad.distributed.failures import ends
 from minigrad.record.live_recordings import alive
 from minigrad.record.transfers import transfer_entry
 
-from ..backward_passes import of_passes
 from ..errors import Usage
-from ..long_programs import WHOLE
-from ..run_program import Program, names_of_tensors
-from ..trimmed_record import leading_to_outputs, mentioned, tensors, with_transfers
+from ..graph.backward_passes import of_passes
+from ..graph.trimmed_record import leading_to_outputs, mentioned, tensors, with_transfers
+from ..programs.long_programs import WHOLE
+from ..programs.run_program import Program, names_of_tensors
 from .merge import merged
 
 

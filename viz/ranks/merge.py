@@ -14,7 +14,7 @@ from operator import itemgetter
 from minigrad.record.labels import tangent
 from minigrad.record.schema import SCHEMA
 
-from ..trimmed_record import tensors
+from ..graph.trimmed_record import tensors
 
 LABEL = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 

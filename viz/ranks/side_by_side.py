@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from itertools import accumulate
 
-from ..card_parts import Bar, Card
-from ..drawn_graph import Edge, Graph, Node
-from ..layered import LANE, ROWS, Link, across, curve, neighbours, order, rows_of, stand_ins
-from ..style import measure
+from ..cards.parts import Bar, Card
+from ..graph.drawn_graph import Edge, Graph, Node
+from ..layout.layered import LANE, ROWS, Link, across, curve, neighbours, order, rows_of, stand_ins
+from ..layout.style import measure
 
 TITLE, EDGE, APART = 34.0, 18.0, 26.0  # room for a lane's name, beside its cards, between lanes
 

@@ -91,7 +91,7 @@ def timeline_of_ranks(record: dict, whole: bool = False) -> Figure:
     """
     from matplotlib.patches import Patch
 
-    from ..mpl_figure import Figure
+    from ..notebook.mpl_figure import Figure
 
     if not record.get("timeline"):
         raise ValueError(

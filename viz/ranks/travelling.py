@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from .. import text
-from ..card_parts import Block, Line
-from ..drawn_graph import Graph, Node
+from ..cards.parts import Block, Line
+from ..graph.drawn_graph import Graph, Node
 
 TENSORS = re.compile(r"_into_tensor$|_tensor$|_single$")
 CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")

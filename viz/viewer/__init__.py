@@ -19,11 +19,11 @@ from string import Template
 from typing import Any
 
 from .. import text
-from ..drawn_graph import Graph
-from ..functions import Names
+from ..graph.drawn_graph import Graph
+from ..graph.functions import Names
 from ..live import library
 from ..live.record import live_record, texts_of
-from ..run_program import document_of
+from ..programs.run_program import document_of
 from .content import content, packed, summary_of
 from .site import page_at, site
 

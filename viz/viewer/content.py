@@ -12,15 +12,15 @@ from dataclasses import replace
 from typing import Any
 
 from .. import text
-from ..backward_passes import which
-from ..cards import called, flow_formula, push_of, pushed
-from ..cuts import sentences
-from ..drawn_graph import Edge, Graph, Node, is_detached
-from ..functions import Names
+from ..cards.content import called, flow_formula, push_of, pushed
+from ..graph.backward_passes import which
+from ..graph.cuts import sentences
+from ..graph.drawn_graph import Edge, Graph, Node, is_detached
+from ..graph.functions import Names
+from ..graph.trimmed_record import mentioned
+from ..graph.views import without_dead_ends
 from ..ranks import travelling
-from ..trimmed_record import mentioned
 from ..view import SMALL
-from ..views import without_dead_ends
 from .rooms import lines, rooms
 from .sources import sources
 

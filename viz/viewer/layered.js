@@ -1,5 +1,5 @@
 // A layered layout (Sugiyama): ranks by the longest path, order within a rank by barycentres, x by least squares under that
-// order.  The same steps as viz/layered.py, on numbers instead of names; ten thousand boxes take a fraction of a second.
+// order.  The same steps as viz/layout/layered.py, on numbers instead of names; ten thousand boxes take a fraction of a second.
 
 const GAP = 26; // between boxes
 const LANE = 12; // room for an edge that passes a rank

@@ -13,10 +13,10 @@ import zlib
 from html import escape
 from typing import Any
 
-from ..drawn_graph import Graph
-from ..functions import Names
+from ..graph.drawn_graph import Graph
+from ..graph.functions import Names
+from ..graph.trimmed_record import mentioned
 from ..live import library
-from ..trimmed_record import mentioned
 from . import SCRIPTS, assembled, page_of, read, written
 
 CHECKED = ("link_text", "checks")  # scripts before the viewer's

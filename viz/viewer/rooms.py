@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from .. import text
-from ..cards import called
-from ..drawn_graph import Frame, Graph, Node
-from ..functions import FULL, SMALL, Names, frames, named, names_of, size
+from ..cards.content import called
+from ..graph.drawn_graph import Frame, Graph, Node
+from ..graph.functions import FULL, SMALL, Names, frames, named, names_of, size
 
 MOST = 40  # operations of a method: the page lists longer ones only beside the drawing
 Calls = dict[

@@ -14,8 +14,8 @@ import sys
 from functools import cache
 from typing import Any
 
-from ..drawn_graph import Graph
-from ..functions import Names
+from ..graph.drawn_graph import Graph
+from ..graph.functions import Names
 from . import frame, page, page_of, whole_script, written
 
 PLACE = "@@record@@"

@@ -6,7 +6,7 @@ import zlib
 from functools import cache
 
 import minigrad
-from viz.drawn_graph import Graph
+from viz.graph.drawn_graph import Graph
 from viz.viewer.links import letters, play, shared_data
 
 from . import programs

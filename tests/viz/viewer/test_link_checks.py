@@ -14,7 +14,7 @@ from minigrad.ops.base.registry import TABLE
 from tests.live.node import node
 from tests.live.sayings import recorded as sample_of
 from tests.table import NAMES
-from viz.drawn_graph import Graph
+from viz.graph.drawn_graph import Graph
 from viz.ranks.merge import merged
 from viz.viewer import assembled
 from viz.viewer.links import play, shared_data

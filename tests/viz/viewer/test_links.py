@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from viz.drawn_graph import Graph
+from viz.graph.drawn_graph import Graph
 from viz.viewer import page as page_of
 from viz.viewer.links import shared_data, text_of
 

@@ -8,7 +8,7 @@ import pytest
 import minigrad
 from minigrad import tensor
 from tests.formulas.test_programs import PROGRAMS
-from viz.drawn_graph import Graph
+from viz.graph.drawn_graph import Graph
 from viz.viewer import shared
 
 from . import programs

@@ -12,7 +12,7 @@ import pytest
 import minigrad
 import viz
 from minigrad import nn, optim
-from viz.drawn_graph import Graph
+from viz.graph.drawn_graph import Graph
 from viz.viewer import page
 from viz.viewer.content import content
 from viz.viewer.sources import sources

@@ -1,0 +1,1 @@
+"""What stands on the cards of a picture: texts, formulas, heat maps and frames."""

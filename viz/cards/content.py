@@ -1,0 +1,479 @@
+"""The text on each card, for each pass, and the size of the card.
+
+A card has a head (name, arguments, formula), its values, one section per pass (saved tensors; the gradient and its sum; the
+tangent and its rule) and the user's line.  A strip above it holds a label for each edge that backward follows.  A card is as
+large as its largest pass needs, so the pictures of the passes can be laid over one another.
+"""
+
+from __future__ import annotations
+
+import cmath
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+from .. import text
+from ..graph import cuts
+from ..graph.backward_passes import Origin, after, beginning
+from ..graph.drawn_graph import Edge, Graph, Node, is_detached
+from ..graph.functions import summary
+from ..layout.orientation import WAYS
+from ..layout.style import measure
+from ..ranks import travelling
+from . import mathematics
+from .heat import heat_of
+from .lines import amount_of, assigned, formula_lines, with_grad
+from .parameters import bars, gradients_of_parameters, parameters, tangents_of_parameters
+from .parts import ABOVE, CLOSE, GAP, NARROW, ROOM, SIDE, TIGHT, Bar, Block, Card, Line, Run, label_size
+
+NARROW_LABEL = 18  # characters of a label in a brief picture, beside two others or more
+WIDE = 72  # characters that a value and its type may have on one line of text
+CODE = 10  # lines of an operation that consists of several
+KINDS = {"computed": "value"}  # a leaf made before the recording began
+
+
+def card(graph: Graph, node: Node, passes: Sequence[str], together: bool = False) -> Card:
+    """Make the card of a node, with room for these passes one at a time, or `together` in one picture."""
+    way = WAYS[graph.view.rankdir]
+    if node.kind == "copy":
+        head = [Block("head", [Line([(text.shorten(graph.name(node.outputs[0]), 24), "call")])])]
+        return Card(node, head, way=way)
+    if node.kind == "transfer":
+        return _transfer(graph, node, passes, together)
+    sections = {"forward": _saved, "backward": _gradients, "jvp": _tangents}
+    extra = {name: section for name in passes if (section := sections[name](graph, node))}
+    if together:
+        extra = {"together": [block for section in extra.values() for block in section]}
+    own = node.is_op and not (is_detached(node.record) and called(graph, node)[2] == graph.name(node.outputs[0]))
+    body = [_value(graph, value, with_name=own) for value in node.outputs]
+    body += [*special(graph, node, "forward", "value"), *parameters(graph, node)]
+    body = [block for block in body if block.lines]
+    if not node.is_op:
+        return Card(node, [_leaf_head(graph, node)], body, extra, way=way)
+    labels = [flow_label(graph, edge) if "backward" in passes else [] for edge in node.inputs]
+    room = 0 if way.sideways else sum((label_size(label)[0] or 12.0) + GAP for label in labels) - 2 * SIDE
+    columns = max(graph.view.columns + 6, int(room / measure("x", "code")))
+    head = _fold_head(graph, node) if node.kind == "fold" else _op_head(graph, node)
+    room = NARROW if graph.view.slide else TIGHT if graph.view.brief else ROOM
+    above = CLOSE if graph.view.brief else ABOVE
+    return Card(node, [head], body, extra, _source(graph, node, columns), labels, way, room, above)
+
+
+def _transfer(graph: Graph, node: Node, passes: Sequence[str], together: bool) -> Card:
+    """Make the card of a collective or message; it is a Bar if it joins several lanes."""
+    sections = {"forward": _saved, "backward": _gradients, "jvp": _tangents}
+    extra = {name: [*travelling.waits(graph, node, name), *sections[name](graph, node)] for name in passes}
+    if together:
+        extra = {"together": [block for section in extra.values() for block in section]}
+    extra = {
+        name: sorted(section, key=lambda block: block.role != "waited") for name, section in extra.items() if section
+    }
+    body = [block for value in node.outputs if (block := _value(graph, value, with_name=True)).lines]
+    body += special(graph, node, "forward", "value")
+    for block in (*body, *(one for section in extra.values() for one in section)):
+        block.lane = graph.lane(block.value) if block.value is not None else block.lane
+    labels = [flow_label(graph, edge) if "backward" in passes else [] for edge in node.inputs]
+    head, foot, way = travelling.head(graph, node), _source(graph, node, graph.view.columns), WAYS[graph.view.rankdir]
+    if len(node.lanes) < 2:
+        return Card(node, [head], body, extra, foot, labels, way)
+    ins, outs = [[graph.lane(v) or 0 for v in some] for some in ([e.value for e in node.inputs], node.outputs)]
+    names = {lane: graph.lane_name(lane) for lane in node.lanes}
+    return Bar(node, [head], body, extra, foot, labels, way, ins=ins, outs=outs, names=names)
+
+
+def _flow_lines(graph: Graph, name: str, entry: dict | None, role: str, sign: str = "=") -> list[Line]:
+    """Return the lines of a gradient or tangent: its contents, or in a picture of many operations its norm."""
+    if not graph.view.brief or entry is None or text.whole(entry, 1):
+        return assigned(name, amount_of(graph, entry), role, graph.view, sign)
+    return [Line([(f"{text.shorten(name, 28)} {text.norm(entry)}", role)])]
+
+
+def _flow_name(graph: Graph, node: Node, flow: str, value: int) -> str:
+    """Return the name of a result's gradient or tangent on its card: of one of several results, it says which."""
+    return flow if len(node.outputs) == 1 else f"{flow} of {text.shorten(graph.name(value), 24)}"
+
+
+def _source(graph: Graph, node: Node, columns: int) -> list[Block]:
+    if graph.view.brief or is_detached(node.record):
+        return []
+    where = text.source(node.record.get("where")) if "lines" in graph.view.show else ""
+    if where and node.kind == "fold":
+        first, last = node.record["folded"]["lines"] or (0, 0)
+        file = text.file_name(node.record["where"]["file"])
+        where = where if first == last else f"{file}, lines {first} to {last}"
+    if not where:
+        return []
+    return [Block("source", [Line([(line, "code")]) for line in text.wrap(where, columns, 3)])]
+
+
+def flow_label(graph: Graph, edge: Edge) -> list[Line]:
+    """Return the label of an edge in backward: the formula of the contribution, and its value."""
+    if edge.flow is None:
+        return []
+    formula, latex = formula_of(graph, edge), edge.flow.get("latex")
+    if graph.view.brief and formula:
+        room = graph.view.label_columns if len(edge.target.inputs) < 3 else NARROW_LABEL
+        return [Line([(text.shorten(flow_formula(graph, edge), room), "flow")])]
+    # the only label of a card may be nearly as wide as the card
+    alone = len(edge.target.inputs) == 1 and not graph.view.slide
+    columns = graph.view.columns - 6 if alone else graph.view.label_columns
+    lines = formula_lines(graph, formula, "flow", latex, columns, owner=edge.flow) if formula else []
+    return lines + given_lines(graph, edge, columns)
+
+
+def flow_formula(graph: Graph, edge: Edge) -> str:
+    """Return the formula of a contribution as plain text; a record without formulas gives the local derivative's name."""
+    return text.clean(graph.said(formula_of(graph, edge), edge.flow or {}))
+
+
+def formula_of(graph: Graph, edge: Edge) -> str:
+    """Return the formula of a contribution; for a collective, the collective that its gradient passes through."""
+    flow = edge.flow or {}
+    back = graph.transfers[edge.target.record["id"]].get("backward") if edge.target.kind == "transfer" else None
+    if back and flow.get("formula", "").endswith(".backward(g)"):
+        return f"{travelling.plain(back[0]['name'])}(g)"
+    return flow.get("formula") or flow.get("partial") or ""
+
+
+def given_lines(graph: Graph, edge: Edge, columns: int) -> list[Line]:
+    """Return the value of an edge's contribution as lines."""
+    alone = graph.view.slide and len(graph.back[edge.value]) == 1  # then it equals the gradient, which the card shows
+    if edge.flow is None or "grads" not in graph.view.show or alone:
+        return []
+    if equations := edge.flow.get("equations"):  # of an explanation: the equations of single elements
+        return [Line([(line, "gives")]) for one in equations for line in text.wrap(one, graph.view.columns, 6)]
+    lines = []
+    for origin in graph.passes_of(parts_of(edge, None)):
+        given = [graph.values.get(one["gives"]) for one in parts_of(edge, origin)]
+        gives = " + ".join(text.gist(one) for one in given if not graph.view.slide or text.whole(one))
+        style = graph.styled("gives", origin)
+        lines += [Line([(line, style)]) for line in text.wrap(f"= {gives}{after(origin)}", columns, 2) if gives]
+    return lines
+
+
+def parts_of(edge: Edge, origin: Origin | None) -> list[dict]:
+    """Return the contributions along an edge, or those of one pass."""
+    parts = edge.flow.get("parts", [edge.flow]) if edge.flow else []
+    return [part for part in parts if origin is None or part.get("run") in origin.runs]
+
+
+def flow_text(cards: dict[str, Card], edge: Edge) -> list[str]:
+    """Return the lines of an edge's label as plain text; none if no gradient flows back along it."""
+    labels = cards[edge.target.key].labels
+    return [line.text for line in labels[edge.slot]] if labels and edge.flow else []
+
+
+def words(card: Card, *passes: str, with_blocks: bool = False) -> list[str]:
+    """Return the text on a card in these passes, line by line; `with_blocks` adds large values in block characters."""
+    lines = [line.text for block in card.head for line in block.lines]
+    blocks = [*(block for name in passes for block in card.passes.get(name, ())), *card.foot]
+    return [
+        *lines,
+        *body_words(card, with_blocks),
+        *(lane_prefix(card, block) + line for block in blocks for line in block.texts(with_blocks)),
+    ]
+
+
+def lane_prefix(card: Card, block: Block) -> str:
+    """Return the prefix that names the lane of a bar's block, or ""."""
+    return f"{card.names[block.lane]}: " if isinstance(card, Bar) and block.lane is not None else ""
+
+
+def body_words(card: Card, with_blocks: bool = False) -> list[str]:
+    """Return a card's values as plain text; a value and its type share a line if they fit."""
+    lines = []
+    for block in card.body:
+        texts = block.texts(with_blocks)
+        rows = ["   ".join(texts)] if sum(map(len, texts)) <= WIDE else texts
+        lines += [lane_prefix(card, block) + row for row in rows]
+    return lines
+
+
+def _op_head(graph: Graph, node: Node) -> Block:
+    op, columns = node.record, graph.view.columns
+    name, call, shown = called(graph, node)
+    if is_detached(op):
+        name, shown = shown, ""
+    name = f"{cuts.SCISSORS} " * (node.kind == "cut") + name + " backward" * (op["phase"] == "backward")
+    lines = [Line([(name, "name"), (call, "call")])]
+    if graph.view.brief:
+        whole = text.shorten(f"{name}{call}" if not shown or shown == name else f"{name}  {shown}", columns + 2)
+        lines, shown = [Line([(whole[: len(name)], "name"), (whole[len(name) :], "call")])], ""
+    elif len(name) + len(call) > columns:
+        lines = [
+            Line([(name, "name")]),
+            *(Line([(line, "call")]) for line in text.wrap(call, columns, graph.view.lines)),
+        ]
+    if shown and shown != name:
+        if len(name) + len(call) + len(shown) <= columns and not graph.view.tex:
+            lines[0].right = (shown, "formula")
+        else:
+            lines += formula_lines(graph, shown, "formula", mathematics.of(graph, shown), columns)
+    lines += [Line([(line, "formula")]) for line in statements(graph, op)]
+    tags = ["custom Function"] * (node.kind == "function") + ["in place"] * bool(op.get("inplace"))
+    tags += ["update"] * (op["phase"] == "update")
+    tags += [text.shorten(" › ".join(op["layer"]), columns)] if op.get("layer") else []
+    tags += [many] if (many := at_once(graph, op)) else []
+    tags += ["output"] * any(value in graph.outputs for value in node.outputs)
+    tags += [text.shorten(f"then {', '.join(op['then'])}", columns)] if op.get("then") else []
+    lines += [Line([(" · ".join(tags), "tag")])] if tags else []
+    lines += _cuts(graph, node)
+    lines += [Line([(line, "code")]) for line in text.several(op.get("where"), columns + 8, CODE)]
+    inside = summary(op) if node.kind == "function" and not node.frames else ""
+    lines += [Line([(text.shorten(inside, columns), "tag")])] if inside else []
+    lines += [Line([(line, "sum")]) for line in text.wrap(op.get("note", ""), columns, 3) if line]
+    return Block("head", lines)
+
+
+def _cuts(graph: Graph, node: Node) -> list[Line]:
+    """Return the lines that say where no gradient passes; of several the first two."""
+    held = [one for held in node.held for one in cuts.of_reads(graph, held.value)]
+    return _cut_lines(graph, cuts.sentences(graph, node.record) + held, node.kind)
+
+
+def _cut_lines(graph: Graph, words: list[str], kind: str = "") -> list[Line]:
+    words = [*words[:2], *[f"and {len(words) - 2} more such operations"] * (len(words) > 2)]
+    scissors = f"{cuts.SCISSORS} " * (kind != "cut")
+    return [Line([(line, "sum")]) for one in words for line in text.wrap(scissors + one, graph.view.columns + 12, 2)]
+
+
+def at_once(graph: Graph, op: dict) -> str:
+    """Return the number of examples that vmap computes at once, or of gradients, as jacrev does; "" for one.
+
+    >>> values = [{"id": i, "kind": "input", "name": "", "shape": shape} for i, shape in enumerate([[7, 3], [3]])]
+    >>> op = {"id": 0, "phase": "forward", "inputs": [0, 1], "outputs": [], "views": [{"layer": "vmap", "inputs": [[3], [3]]}]}
+    >>> at_once(Graph({"program": {}, "values": values, "ops": []}), op)
+    'vmap: 7 at once'
+    """
+    size = lambda value: math.prod(graph.values[value]["shape"]) if value in graph.values else 0
+    seen = [[math.prod(shape) for shape in one["inputs"]] for one in op.get("views", ())]
+    levels = [[size(i) for i in op["inputs"] if not isinstance(i, dict)], *seen]
+    many = [max((a // b for a, b in zip(*pair) if b), default=1) for pair in pairwise(levels)]
+    flows = [(edge["gives"], edge["input"]) for edge in op.get("edges", ())]
+    many = [n for n in many if n > 1] or [
+        n for n in [max((size(g) // size(v) for g, v in flows if size(v)), default=1)] if n > 1
+    ]
+    return f"vmap: {' × '.join(map(str, many))} at once" if many else ""
+
+
+def statements(graph: Graph, op: dict) -> list[str]:
+    """Return the lines of a training step."""
+    lines = [text.clean(graph.words(line)) for line in op.get("lines", ())]
+    return [part for line in lines for part in text.wrap(line, graph.view.columns + 10, 3)]
+
+
+def called(graph: Graph, node: Node) -> tuple[str, str, str]:
+    """Return an operation's name, arguments and expression; the expression is "" if it is just the call.
+
+    >>> values = [{"id": i, "name": n, "kind": "input"} for i, n in enumerate("wxy")]
+    >>> op = {"id": 0, "phase": "forward", "name": "mul", "call": "w * x", "inputs": [0, 1], "outputs": [2]}
+    >>> graph = Graph({"program": {}, "values": values, "ops": [op]})
+    >>> called(graph, graph.nodes[-1])
+    ('mul', '', 'w * x')
+    """
+    op = node.record
+    name = text.shorten(op.get("function") or op["name"], 32)
+    if call := text.clean(graph.words(op.get("call") or "")):
+        same = call.startswith(name + "(") or call.startswith(name + ".apply(")
+        return (name, call[len(name) :].removeprefix(".apply"), "") if same else (name, "", call)
+    if op.get("lines"):
+        return name, "", ""
+    operands = [_constant(i) if isinstance(i, dict) else text.shorten(graph.name(i), 16) for i in op["inputs"]]
+    if len(operands) > 5:
+        operands = [*operands[:3], f"… {len(operands) - 3} more"]
+    return name, f"({', '.join(operands)})", ""
+
+
+def _fold_head(graph: Graph, node: Node) -> Block:
+    """Return the head of a box of several operations: its name, and the operations in it."""
+    inner, columns = node.record["folded"], graph.view.columns
+    times = inner.get("times", 1)
+    title = text.shorten(node.record["name"], columns - (len(f"  × {times}") if times > 1 else 0))
+    lines = [Line([(title, "name")], _times(inner))]
+    counted = [f"{many} {name}" if many > 1 else name for name, many in inner["names"].items()]
+    more = [f"{len(counted) - 5} other kinds"] if len(counted) > 6 else []
+    words = f"{text.counted(len(inner['ops']), 'operation')}: {', '.join([*counted[: 6 - len(more)], *more])}"
+    if times > 1:
+        words = f"each: {', '.join(inner.get('each', ()))}"
+    lines += [Line([(line, "tag")]) for line in text.wrap(words, columns + 10, 2 if graph.view.brief else 3)]
+    if inner["parameters"]:
+        lines.append(Line([(f"{inner['parameters']} parameters with {inner['elements']:,} elements", "tag")]))
+    lines += _cuts(graph, node)
+    return Block("head", lines)
+
+
+def _times(inner: dict) -> Run:
+    """Return the number of equal stretches in a box, or the kind of the box."""
+    if inner.get("times", 1) > 1:
+        return f"× {inner['times']}", "name"
+    return ("as above" if inner["kind"] == "repeat" else inner["kind"]), "tag"
+
+
+def _leaf_head(graph: Graph, node: Node) -> Block:
+    value = node.outputs[0]
+    of = graph.gradient_of.get(value)
+    kind = KINDS.get(node.kind, node.kind) if of is None else f"gradient of {text.shorten(graph.name(of), 24)}"
+    kind += " · output" * (value in graph.outputs)
+    kind = graph.values[value].get("tag", kind)  # of a story
+    name = graph.name(value)
+    path = graph.values[value].get("name") or ""  # a module's parameter; formulas use a short label for a long path
+    words = [(text.shorten(path, 40), "name"), (f"  {name}", "call")] if "." in path and "." not in name else []
+    lines = [Line(words or [(text.shorten(name, 32), "name")], (kind, "tag"))]
+    return Block("head", [*lines, *_cut_lines(graph, cuts.of_reads(graph, value))], value)
+
+
+def _constant(entry: dict) -> str:
+    constant = entry.get("const")
+    return text.shorten(text.number(constant) if isinstance(constant, (int, float)) else str(constant), 20)
+
+
+def _value(graph: Graph, value: int, with_name: bool) -> Block:
+    entry, show = graph.values[value], graph.view.show
+    name = text.shorten(graph.name(value), 24) if with_name else ""
+    if graph.view.brief and not text.whole(entry):
+        words = f"{name} {text.shape(entry['shape'])}".strip() if "shapes" in show else name
+        extent = text.extent(entry) if "values" in show else ""
+        if made := heat_of(graph, entry, "values"):  # beside both lines
+            lines = [Line([(words, "value")]), *([Line([(extent, "type")])] if extent else [])]
+            return Block("value", lines, value, heat=made)
+        return Block("value", [Line([(words, "value")], (extent, "type") if extent else None)], value)
+    lines = assigned(name, amount_of(graph, entry) if "values" in show else "", "value", graph.view)
+    if (before := entry.get("before")) is not None and "values" in show:  # of a training step
+        lines += [
+            Line([(f"before: {amount}", "type")]) for amount in [amount_of(graph, graph.values[before])] if amount
+        ]
+    if graph.view.brief:
+        return Block("value", lines, value)
+    lines += [Line([(text.kind_of(entry), "type")])] if "shapes" in show else []
+    return Block("value", lines, value, heat=heat_of(graph, entry, "values"))
+
+
+def _saved(graph: Graph, node: Node) -> list[Block]:
+    kept = graph.saved(node.record) if node.is_op and "saved" in graph.view.show else {}
+    again = "saved" in graph.view.show and not graph.again.isdisjoint(_ids(node))
+    blocks = [Block("saved", [Line([("computed again in backward", "saved")])])] if again else []
+    if not kept:
+        return blocks
+    if graph.view.brief:
+        return [Block("saved", [Line([(f"saved for backward: {text.size(sum(kept.values()))}", "saved")])]), *blocks]
+    if node.kind == "fold":
+        words = f"saved for backward: {len(kept)} values, {text.size(sum(kept.values()))}"
+        return [Block("saved", [Line([(words, "saved")])]), *blocks]
+    items = [f"{text.shorten(graph.name(value), 24)} ({text.size(size)})" for value, size in list(kept.items())[:6]]
+    items += [f"{len(kept) - 6} more"] if len(kept) > 6 else []
+    items = [item.replace(" ", "\u00a0") for item in items]
+    words = text.wrap("saved for backward: " + ", ".join(items), graph.view.columns + 6, 3)
+    return [Block("saved", [Line([(line, "saved")]) for line in words]), *blocks]
+
+
+def _ids(node: Node) -> list[int]:
+    """Return the ids of the operations that a node stands for."""
+    if not node.is_op:
+        return []
+    return node.record["folded"]["ops"] if node.kind == "fold" else [node.record["id"]]
+
+
+def _gradients(graph: Graph, node: Node) -> list[Block]:
+    blocks, columns = [], graph.view.columns
+    each = [(value, origin) for value in node.outputs for origin in graph.passes_apart(value)]
+    for value, origin in each if "grads" in graph.view.show else ():
+        gradient, terms = graph.gradient(value, origin), graph.contributions(value, origin)
+        if gradient is None and not terms:
+            continue
+        name = _flow_name(graph, node, f"grad{after(origin)}", value)
+        now, remark = "" if node.is_op else graph.grad_words(value, origin), graph.styled("sum", origin)
+        lines = _flow_lines(graph, name, gradient, graph.styled("gradient", origin), "+=" if now else "=")
+        lines = with_grad(lines, now, remark, columns)
+        if len(terms) > 1 and not graph.view.brief:
+            lines += [Line([(line, remark)]) for line in text.wrap(_sum(terms), columns, 2)]
+        elif not terms and value in graph.outputs:
+            lines += [Line([(beginning(graph.origins, value), remark)])]
+        if terms and not graph.view.brief and not _is_sum(gradient, terms):
+            lines += [Line([("changed by a hook", "sum")])]
+        if gradient and "note" in gradient:  # a note of minigrad check
+            lines += [Line([(line, "sum")]) for line in text.wrap(gradient["note"], columns, 3)]
+        if gradient and gradient["id"] in graph.outputs:  # as the result of func.grad is
+            lines += [Line([(f"output: {text.shorten(graph.name(gradient['id']), 24)}", "sum")])]
+        blocks.append(
+            Block("gradient", lines, gradient["id"] if gradient else None, heat=heat_of(graph, gradient, "grads"))
+        )
+    blocks += special(graph, node, "backward", "gradient")
+    blocks += bars(graph, node)
+    blocks += gradients_of_parameters(graph, node) if "grads" in graph.view.show else []
+    freed = "saved" in graph.view.show and not graph.view.brief and sum(graph.saved(node.record, freed=True).values())
+    if blocks and freed:
+        blocks[-1].lines.append(Line([(f"frees {text.size(freed)}", "saved")]))
+    return blocks
+
+
+def special(graph: Graph, node: Node, name: str, role: str) -> list[Block]:
+    """Return the badge of the first NaN of a pass, with the numbers that made it."""
+    words = graph.first_special(name, node)
+    return [Block(role, [Line([(line, "badge")]) for line in text.wrap(words, graph.view.columns, 3)])] if words else []
+
+
+def _is_sum(gradient: dict | None, terms: list[dict | None]) -> bool:
+    """Return False if a gradient is not the sum of its contributions, all known in full: a hook has replaced it.
+
+    >>> value = lambda *numbers: {"dtype": "float32", "summary": {"values": list(numbers)}}
+    >>> _is_sum(value(3.0, 4.0), [value(1.0, 2.0), value(2.0, 2.0)]), _is_sum(value(1.0), [value(3.0)])
+    (True, False)
+    >>> _is_sum(value("nan", "inf"), [value("inf", "inf"), value("-inf", 1.0)]), _is_sum(value(0.0), [value("nan")])
+    (True, False)
+    """
+    known = [((value or {}).get("summary") or {}).get("values") for value in (gradient, *terms)]
+    if gradient is None or None in known:
+        return True
+    numbers = [[complex(one) for one in text.flat(values)] for values in known]
+    sizes = [size for each in numbers for one in each if math.isfinite(size := abs(one))]
+    small = text.rounding(gradient["dtype"]) * max(sizes, default=0.0)
+    if len({len(each) for each in numbers}) > 1:
+        return True
+    return all(_adds_up(whole, parts, small, gradient["dtype"]) for whole, *parts in zip(*numbers))
+
+
+def _adds_up(whole: complex, parts: list[complex], small: float, dtype: str) -> bool:
+    """Return True if parts add up to `whole`, up to `small`: NaN is NaN, and a sum beyond the dtype's range is not finite."""
+    total = sum(parts)
+    if cmath.isfinite(whole):
+        return abs(whole - total) <= small
+    overflows = sum(map(abs, parts)) > text.largest(dtype)
+    return whole == total or cmath.isnan(whole) and cmath.isnan(total) or overflows and not cmath.isnan(total)
+
+
+def _sum(terms: list[dict | None]) -> str:
+    """Describe the sum of contributions, with the numbers if they are few and short.
+
+    >>> _sum([{"shape": [], "summary": {"values": 1.5}}, {"shape": [], "summary": {"values": -0.5}}])
+    'sum of 2 contributions: 1.5 + (-0.5)'
+    """
+    amounts = [text.whole(term, most=1) for term in terms]
+    shown = len(terms) <= 4 and all(amounts)
+    amounts = [f"({amount})" if amount.startswith("-") else amount for amount in amounts]
+    return f"sum of {len(terms)} contributions" + (": " + " + ".join(amounts) if shown else "")
+
+
+def _tangents(graph: Graph, node: Node) -> list[Block]:
+    blocks, columns = [], graph.view.columns
+    for value in node.outputs if "grads" in graph.view.show else ():
+        tangent = graph.tangent(value)
+        if tangent is None:
+            continue
+        lines = _flow_lines(graph, _flow_name(graph, node, "tangent", value), tangent, "tangent")
+        if not graph.view.brief and (push := push_of(node, value)):
+            lines += formula_lines(graph, pushed(node, push), "rule", push.get("latex"), columns, "= ", push)
+        blocks.append(Block("tangent", lines, tangent["id"], heat=heat_of(graph, tangent, "grads")))
+    blocks += special(graph, node, "jvp", "tangent")
+    return blocks + (tangents_of_parameters(graph, node) if "grads" in graph.view.show else [])
+
+
+def pushed(node: Node, push: dict) -> str:
+    """Return the formula of a tangent; for a collective, the collective that it passes through."""
+    if node.kind != "transfer":
+        return push["formula"]
+    return travelling.called(node.record) + "(" + push["formula"].partition("(")[2]
+
+
+def push_of(node: Node, value: int) -> dict | None:
+    """Return the record's rule for the tangent of an output, or None."""
+    return next((push for push in node.record.get("pushes", ()) if push["output"] == value), None)

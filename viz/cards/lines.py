@@ -1,0 +1,59 @@
+"""Lines of text on cards: an amount under a name, and a formula in parts or in LaTeX."""
+
+from __future__ import annotations
+
+from .. import text
+from ..graph.drawn_graph import Graph
+from ..layout.style import TEXTS, measure
+from ..view import View
+from . import mathematics
+from .parts import Line
+
+READABLE = 0.7  # a formula that needs a smaller scale than this to fit is not typeset
+
+
+def formula_lines(
+    graph: Graph, formula: str, style: str, latex: str | None, columns: int, begin: str = "", owner: dict | None = None
+) -> list[Line]:
+    """Break a formula into lines, a long one into named parts; or return it in LaTeX if requested and not too wide.
+
+    `owner` is the record's entry of the edge or push whose formula it is.
+    """
+    from minigrad.formulas.named_parts import in_parts  # the record was made by minigrad, so this costs no import time
+
+    said = lambda formula: text.clean(graph.said(formula, owner or {}))
+    line_of = lambda formula: begin + said(formula)
+    if graph.view.tex and latex and mathematics.is_formula(latex):
+        wide, rows = mathematics.extent(latex)
+        size, most = TEXTS[style].size, measure("x" * columns, style)
+        if wide * size * READABLE <= most:
+            return [
+                Line([(line_of(formula), style)], None, latex, (min(wide * size, most), rows * TEXTS[style].height))
+            ]
+    whole, parts = (formula, {}) if graph.view.slide else in_parts(formula)
+    formulas = [line_of(whole), *(f"{name} = {said(part)}" for name, part in parts.items())]
+    most = graph.view.lines if graph.view.slide else 2 * graph.view.lines  # enough lines to show the whole formula
+    return [Line([(line, style)]) for one in formulas for line in text.wrap(one, columns, most)]
+
+
+def assigned(name: str, amount: str, style: str, view: View, sign: str = "=") -> list[Line]:
+    """Return `name = amount` in lines; an unknown part is left out."""
+    alone = amount.startswith(("min ", "all ", "(", "nan ", "inf ", "-inf ")) and sign == "="
+    joint = " " if alone else f" {sign} "
+    whole = f"{name}{joint}{amount}" if name and amount else name or amount
+    return [Line([(line, style)]) for line in text.wrap(whole, view.columns, view.lines)] if whole else []
+
+
+def with_grad(lines: list[Line], now: str, style: str, columns: int) -> list[Line]:
+    """Add what `.grad` holds to the lines of the gradient that a pass adds: grad += [3], now [39]: 36 from train.py:9."""
+    if now and len(lines) == 1 and len(lines[0].text) + len(now) + 2 <= columns + 8:
+        return [Line([*lines[0].left, (f", {now}", style)])]
+    return lines + [Line([(line, style)]) for line in text.wrap(now, columns, 3) if line]
+
+
+def amount_of(graph: Graph, entry: dict | None) -> str:
+    """Return a value's contents; on a slide a large one shows only its shape, unless there are lines for shapes."""
+    amount = text.contents(entry)
+    if entry is None or not amount or text.whole(entry) or not graph.view.slide or "shapes" in graph.view.show:
+        return amount
+    return text.shape(entry["shape"])

@@ -1,0 +1,1 @@
+"""The formats of a picture, a module for each."""

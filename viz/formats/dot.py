@@ -1,0 +1,134 @@
+"""A graph as DOT text, for Graphviz and other readers: one node per card, one edge per use.
+
+Nodes and edges have the ids and classes of the SVG.  Backward edges keep the direction of the graph and only reverse their
+arrow (dir=back), so Graphviz lays out all passes alike.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .. import text
+from ..cards.content import flow_text, words
+from ..cards.frames import OpenCard, ends_of
+from ..cards.parts import Card
+from ..graph.backward_passes import passed
+from ..graph.drawn_graph import Edge, Graph
+from ..layout.themes import LIGHT, Theme
+
+ENTITY = re.compile(r"&(?=#?\w+;)")
+SHAPES = {"function": "component", "fold": "box3d", "transfer": "tab"}
+STYLES = {
+    "cut": "dashed,filled",
+    "input": "rounded,filled",
+    "parameter": "diagonals,filled",
+    "constant": "dashed,filled",
+    "computed": "dashed,filled",
+    "copy": "diagonals,dashed,filled",
+    "port": "rounded,filled",
+    "saved": "filled",
+}
+PAPER = ("copy", "port", "saved")  # cards without a band
+
+
+def dot(graph: Graph, cards: dict[str, Card], passes: list[str], theme: Theme = LIGHT) -> str:
+    """Write the passes as DOT; several passes become clusters."""
+    name, program = "".join(passes[:1]) * (len(passes) == 1), graph.record["program"]
+    about = text.shorten(program.get("name") or "", 60), program.get("iteration"), passed(name, graph.origins)
+    title = " · ".join(one for one in about if one and one != name)
+    page, ink = ({"bgcolor": quoted(theme.page)} if theme.page else {}), quoted(theme.texts["call"].colour)
+    line = quoted(theme.looks["paper-op"].stroke)
+    whole = {"labelloc": "t", "fontname": "Helvetica", "label": quoted(title), "fontcolor": ink, **page}
+    out = [
+        "digraph minigrad {",
+        f"  graph {_written(whole)}",
+        f"  rankdir={graph.view.rankdir}",
+        f"  node [fontname=monospace, fontsize=10, shape=box, style=filled, color={line}, fontcolor={ink}]",
+        f"  edge [fontname=monospace, fontsize=9, color={quoted(theme.looks['edge'].stroke)}, fontcolor={ink}]",
+    ]
+    for name in passes:
+        if len(passes) == 1:
+            out += _pass(graph, cards, name, "", theme)
+        else:
+            inner = _pass(graph, cards, name, f"{name}-", theme)
+            out += [f"  subgraph cluster_{name} {{", f"  label={quoted(passed(name, graph.origins))}", *inner, "  }"]
+    return "\n".join([*out, "}", ""])
+
+
+def quoted(*lines: str, end: str = "") -> str:
+    r"""Quote lines as one DOT string, each with its `end`; backslashes, quotes and HTML's entities in them are escaped.
+
+    >>> print(quoted('a "b"', r"\N &lt; & c", end=r"\l"))
+    "a \"b\"\l\\N &amp;lt; & c\l"
+    """
+    lines = tuple(ENTITY.sub("&amp;", line).replace("\\", "\\\\").replace('"', '\\"') for line in lines)
+    return '"' + "".join(line + end for line in lines) + '"'
+
+
+def _pass(graph: Graph, cards: dict[str, Card], name: str, prefix: str, theme: Theme) -> list[str]:
+    lines: list[str] = []
+    lanes: dict[int, list[str]] = {lane: [] for lane in range(len(graph.lanes))}
+    for card in cards.values():
+        where = lanes[card.node.lanes[0]] if len(card.node.lanes) == 1 else lines
+        where += _node(graph, card, name, prefix, theme)
+    for lane, inner in lanes.items():
+        cluster = f"cluster_{prefix.replace('-', '_')}lane_{lane}"
+        lines += [f"  subgraph {cluster} {{", f"  label={quoted(graph.lane_title(lane))}", *inner, "  }"]
+    for edge in graph.edges:
+        start, end = ends_of(cards, edge, name)
+        ends = f"{quoted(prefix + start)} -> {quoted(prefix + end)}"
+        lines.append(f"  {ends} {_written({'id': quoted(prefix + edge.key), **_edge(edge, cards, name, theme)})}")
+    return lines
+
+
+def _node(graph: Graph, card: Card, name: str, prefix: str, theme: Theme) -> list[str]:
+    if isinstance(card, OpenCard):
+        return _frame(card, name, prefix, theme)
+    kind = card.node.kind
+    output = bool(graph.outputs & set(card.node.outputs)) and kind != "copy"
+    attributes = {
+        "id": quoted(prefix + card.node.key),
+        "class": quoted(f"node {kind}" + " output" * output),
+        "label": quoted(*words(card, name), end="\\l"),
+        "fillcolor": quoted(theme.looks[f"paper-{kind}" if kind in PAPER else f"band-{kind}"].fill),
+    }
+    attributes |= {"shape": SHAPES[kind]} if kind in SHAPES else {}
+    attributes |= {"style": quoted(STYLES[kind])} if kind in STYLES else {}
+    attributes |= {"penwidth": "2.5"} if output else {}
+    return [f"  {quoted(prefix + card.node.key)} {_written(attributes)}"]
+
+
+def _frame(card: OpenCard, name: str, prefix: str, theme: Theme) -> list[str]:
+    """Write an open node as a cluster; a frame that runs backward keeps the direction of the graph, as edges do."""
+    room = card.seen_in(name)
+    frame = room.frame
+    shown = "forward" if frame.shows == "forward" else name
+    cluster = re.sub(r"\W", "_", f"cluster_{prefix}{card.node.key}")
+    look = theme.looks["frame"]
+    style = {"style": "filled", "fillcolor": quoted(look.fill), "color": quoted(look.stroke)}
+    about = {"id": quoted(prefix + card.node.key), "class": quoted(f"node {card.node.kind} open"), **style}
+    lines = [f"  subgraph {cluster} {{", f"  graph {_written({'label': quoted(frame.heading), **about})}"]
+    for inner in room.cards.values():
+        lines += _node(frame.graph, inner, shown, prefix, theme)
+    line = {"color": quoted(theme.looks["edge" + frame.hue].stroke)}
+    for edge in frame.graph.edges:
+        start, end = ends_of(room.cards, edge, shown)
+        ends = [quoted(prefix + start), quoted(prefix + end)]
+        more = _edge(edge, room.cards, shown, theme) | line | ({"dir": "back"} if frame.turned else {})
+        joined = " -> ".join(ends[::-1] if frame.turned else ends)
+        lines.append(f"  {joined} {_written({'id': quoted(prefix + edge.key), **more})}")
+    return [*lines, "  }"]
+
+
+def _edge(edge: Edge, cards: dict[str, Card], name: str, theme: Theme) -> dict[str, str]:
+    if name != "backward":
+        return {"class": quoted("edge")}
+    if not edge.flow:
+        return {"class": quoted("edge no-gradient"), "dir": "none", "style": "dotted"}
+    label = quoted(*flow_text(cards, edge), end="\\l")
+    line = quoted(theme.looks["edge-backward"].stroke)
+    return {"class": quoted("edge"), "dir": "back", "label": label, "color": line}
+
+
+def _written(attributes: dict[str, str]) -> str:
+    return "[" + ", ".join(f"{key}={value}" for key, value in attributes.items()) + "]"

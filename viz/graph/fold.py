@@ -1,0 +1,335 @@
+"""Folding: operations that belong together become one box with a count.
+
+A box holds consecutive operations of the program, those of a module, a function, a source line or a loop iteration, so a
+folded graph never has cycles.  The result is a Graph like any other, and every format can draw it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, inf
+
+from .. import text
+from ..view import SMALL
+from . import cuts
+from .drawn_graph import Graph
+from .repeats import loop_of, mark, repeats
+from .views import grouped, hidden_views, name_hidden, without_dead_ends, words_after
+
+MOST = 40  # nodes; a graph with more is folded
+FEW = 8  # boxes; a folding with fewer shows too little of a large graph
+
+Key = Callable[[dict], tuple]
+
+
+@dataclass
+class Box:
+    """Operations that become one node, and its name."""
+
+    kind: str  # module | function | line | round
+    name: str
+    start: int  # index of its first operation
+    stop: int  # index after its last operation
+    times: int = 1  # the number of equal stretches in it
+
+
+class Folding:
+    """A way to fold a graph: consecutive operations with the same key form a box."""
+
+    def __init__(self, graph: Graph, kind: str, key: Key):
+        self.ops, self.kind, self.key = graph.ops, kind, key
+        self.classes = graph.record["program"].get("classes", {})
+        # a box stays in one lane, and a collective is never in a box
+        places = [(*op.get("lanes", ()), op["id"] if op.get("transfers") else None) for op in self.ops]
+        marks = [(place, key(op)) for place, op in zip(places, self.ops)]
+        self.starts = [i for i, mark in enumerate(marks) if not i or mark != marks[i - 1]]
+        self.places = [places[i] for i in self.starts]
+
+    def boxes(self, together: int = 1) -> list[Box]:
+        """Return the boxes, each of up to `together` neighbouring groups of one lane."""
+        firsts: list[int] = []
+        for n, place in enumerate(self.places):
+            if not firsts or n - firsts[-1] == together or place != self.places[n - 1]:
+                firsts.append(n)
+        ends = [*firsts[1:], len(self.starts)]
+        starts = [*self.starts, len(self.ops)]
+        return [Box(self.kind, self.span(n, end - 1), starts[n], starts[end]) for n, end in zip(firsts, ends)]
+
+    def span(self, first: int, last: int) -> str:
+        """Return the name of a box that spans several groups."""
+        one, other = self.title(first), self.title(last)
+        if one == other:
+            return one
+        return f"iterations {first + 1} to {last + 1}" if self.kind == "round" else f"{one} to {other}"
+
+    def title(self, place: int) -> str:
+        """Return the name of one group of operations."""
+        op = self.ops[self.starts[place]]
+        where = op.get("where") or {}
+        if self.kind == "round":
+            return f"iteration {place + 1}"
+        if self.kind == "line":
+            return text.clean(where.get("code") or "").strip() or f"line {where.get('line', '?')}"
+        levels = self.key(op) or ("",)
+        if levels[0] and op.get("module"):
+            return module_title(levels, self.classes)
+        return str(levels[-1] or text.file_name(where.get("file")) or "operations")
+
+
+def fold(graph: Graph, most: int | None = MOST, depth: int | None = None) -> Graph:
+    """Return the graph itself if it has at most `most` nodes, else a folded one that does; None means no limit.
+
+    A graph of more than SMALL operations hides its views first, then folds modules from the inside out, and equal neighbours
+    (rounds of a loop, layers) after the first.  Other programs fold by line, function or stretches.
+
+    `depth` is the number of levels that stay open, whatever the size.  An operation's levels are the modules around it, or
+    its function if there are none.
+
+    >>> value = {"kind": "computed", "name": "", "shape": [], "dtype": "float64", "device": "cpu", "bytes": 8}
+    >>> op = {"phase": "forward", "name": "sin", "where": {"file": "f.py", "line": 1, "code": "y = y.sin()"}}
+    >>> ops = [{**op, "id": i, "inputs": [i], "outputs": [i + 1]} for i in range(100)]
+    >>> values = [{**value, "id": i} for i in range(101)]
+    >>> graph = fold(Graph({"program": {}, "values": values, "ops": ops, "outputs": [100]}), most=20)
+    >>> graph.nodes[2].record["name"], len(graph.nodes) <= 20
+    ('y = y.sin()', True)
+    """
+    if most is not None and "views" not in graph.view.show and not (graph.view.full or graph.lanes):
+        graph = without_dead_ends(graph)
+        if graph.operations > SMALL and not graph.view.slide:
+            graph = without_views(graph)
+    if depth is not None:
+        graph = Uses(graph).folded(Folding(graph, "module", at_depth(depth)).boxes())
+    if most is None or len(graph.nodes) <= most:
+        return graph
+    return by_repeats(graph, most) or by_size(graph, most)
+
+
+def without_views(graph: Graph) -> Graph:
+    """Return the graph with each view on the card of the operation whose result it looks at."""
+    groups = grouped(graph)
+    if len(groups) == len(graph.ops):
+        return graph
+    record = {**graph.record, "ops": [op for group in groups for op in group]}
+    ordered, boxes, start = Graph(record, graph.view, graph), [], 0
+    for group in groups:
+        boxes.append(Box("views", "", start, start + len(group)))
+        start += len(group)
+    name_hidden(ordered, [op for group in groups for op in hidden_views(group)])
+    return Uses(ordered).folded(boxes)
+
+
+def by_repeats(graph: Graph, most: int) -> Graph | None:
+    """Fold modules from the inside out, and of equal neighbours all but the first; None if too many nodes are left."""
+    uses = Uses(graph)
+    deepest = max((len(op.get("module", ())) for op in graph.ops), default=0)
+    for depth in range(deepest + 1, 0, -1):
+        boxes = Folding(graph, "module", at_depth(depth, functions=False)).boxes()
+        made = uses.folded(once_each(graph, boxes))
+        if len(made.nodes) <= most and (depth > deepest or len(made.nodes) >= FEW):
+            return made
+    return None
+
+
+def once_each(graph: Graph, boxes: list[Box]) -> list[Box]:
+    """Return the boxes with the repeats of equal ones in a single box, after the first of them."""
+    made, done = [], 0
+    for start, period, rounds in repeats([mark(graph.ops[box.start : box.stop]) for box in boxes]):
+        first = boxes[start : start + period]
+        if any(op.get("transfers") for op in graph.ops[first[0].start : first[-1].stop]) or period * rounds == 2:
+            continue
+        rest = boxes[start + period : start + period * rounds]
+        ends = [graph.ops[some[0].start : some[-1].stop] for some in (rest[:period], rest[-period:])]
+        one, other = map(common_module, ends)
+        name = f"{one} to {other}" if one and other and one != other else one or loop_of(ends[0])
+        made += [*boxes[done : start + period], Box("repeat", name, rest[0].start, rest[-1].stop, rounds - 1)]
+        done = start + period * rounds
+    return made + boxes[done:]
+
+
+def common_module(ops: list[dict]) -> str:
+    """Return the path of the innermost module around all operations, if it is inside another one: layers.0, Sequential[0]."""
+    paths = [op.get("module", ()) for op in ops]
+    shared = [level[0] for level in zip(*paths) if len(set(level)) == 1]
+    if len(shared) < 2:
+        return ""
+    return module_name(shared)
+
+
+def module_name(levels: Sequence[str]) -> str:
+    """Return the name of the innermost of nested modules, as Python writes it.
+
+    >>> module_name(["Net", "layers", "layers.0"]), module_name(["Sequential", "4", "4.0"]), module_name(["Net"])
+    ('layers[0]', 'Sequential[4][0]', 'Net')
+    """
+    if len(levels) < 2:
+        return str(*levels)
+    first, *rest = levels[-1].split(".")
+    begun = f"{levels[0]}[{first}]" if first.isdigit() else first
+    return begun + "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in rest)
+
+
+def module_title(levels: Sequence[str], classes: Mapping[str, Mapping[str, str]]) -> str:
+    """Return the name of a module and its class, if the record has it."""
+    kind = classes.get(levels[0], {}).get(levels[-1])
+    return module_name(levels) + (f" · {kind}" if kind else "")
+
+
+def by_size(graph: Graph, most: int) -> Graph:
+    """Fold by the kind of group that leaves the most visible, or else by stretches of one kind."""
+    uses = Uses(graph)
+    found = sorted(foldings(graph), key=lambda one: len(one.starts))
+    small = [uses.folded(one.boxes()) for one in found if 1 < len(one.starts) <= most]
+    fitting = [made for made in small if FEW <= len(made.nodes) <= most]
+    if fitting:
+        return max(fitting, key=lambda made: len(made.nodes))
+    finer = next((one for one in found if len(one.starts) >= most), found[-1])
+    many = len(finer.starts)
+    together = ceil(many / max(most, 1))
+    while True:
+        made = uses.folded(finer.boxes(together))
+        if len(made.nodes) <= most or together >= many:
+            return made
+        together = ceil(together * max(1.1, len(made.nodes) / max(most, 1)))
+
+
+def foldings(graph: Graph) -> Iterator[Folding]:
+    """Yield the ways to fold a graph."""
+    rounds = rounds_of(graph.ops)
+    yield Folding(graph, "round", lambda op: (rounds[op["id"]],))
+    yield Folding(graph, "line", lambda op: (rounds[op["id"]], *line_of(op)))
+    for depth in range(1, max((len(op.get("module", ())) for op in graph.ops), default=0) + 1):
+        yield Folding(graph, "module", at_depth(depth))
+    yield Folding(graph, "function", lambda op: ((op.get("where") or {}).get("function"),))
+
+
+def at_depth(depth: int, functions: bool = True) -> Key:
+    """Return a key that groups operations by their outermost `depth` levels; shallower operations stay single."""
+
+    def key(op: dict) -> tuple:
+        levels = tuple(op.get("module") or [(op.get("where") or {}).get("function")] * functions)
+        return levels[:depth] if len(levels) >= depth else ("", op["id"])
+
+    return key
+
+
+def line_of(op: dict) -> tuple:
+    """Return the file and the line that called an operation."""
+    where = op.get("where") or {}
+    return where.get("file"), where.get("line")
+
+
+def rounds_of(ops: list[dict]) -> dict[int, int]:
+    """Return the loop iteration that each operation belongs to: a new one begins when an expression repeats.
+
+    >>> line = {"file": "f.py", "line": 1, "columns": [1, 5]}
+    >>> rounds_of([{"id": i, "name": name, "where": line} for i, name in enumerate(["mul", "sin", "mul", "sin"])])
+    {0: 1, 1: 1, 2: 2, 3: 2}
+    """
+    rounds, seen, now = {}, set(), 1
+    for op in ops:
+        columns = (op.get("where") or {}).get("columns", ())
+        mark = (*line_of(op), *columns, op["name"], *op.get("module", ()))
+        if mark in seen:
+            now, seen = now + 1, set()
+        seen.add(mark)
+        rounds[op["id"]] = now
+    return rounds
+
+
+class Uses:
+    """The first and last read of each value: they determine the inputs and outputs of any box."""
+
+    def __init__(self, graph: Graph):
+        self.graph = graph
+        self.first: dict[int, int] = {}  # by value, the index of the first operation that reads it
+        self.last: dict[int, float] = {}  # and of the last one; outputs are read after all operations
+        for place, op in enumerate(graph.ops):
+            for value in op["inputs"]:
+                if not isinstance(value, dict):
+                    self.first.setdefault(value, place)
+                    self.last[value] = place
+        self.last |= dict.fromkeys(graph.outputs, inf)
+
+    def outside(self, value: int, box: Box) -> bool:
+        """Return True if an operation outside a box reads a value."""
+        if value not in self.last:
+            return False
+        return self.first.get(value, inf) < box.start or self.last[value] >= box.stop
+
+    def folded(self, boxes: list[Box]) -> Graph:
+        """Return the graph with one node per box; a box of one operation is that operation."""
+        graph = self.graph
+        ops = [graph.ops[box.start] if box.stop - box.start == 1 else self.entry(box) for box in boxes]
+        return Graph({**graph.record, "ops": ops}, graph.view, graph)
+
+    def entry(self, box: Box) -> dict:
+        """Build the record's entry for a box: inputs, outputs, saved tensors and gradient contributions."""
+        graph, ops = self.graph, self.graph.ops[box.start : box.stop]
+        made = {value for op in ops for value in op["outputs"]}
+        read = dict.fromkeys(v for op in ops for v in op["inputs"] if not isinstance(v, dict) and v not in made)
+        inner = {v for v in read if not self.outside(v, box) and graph.kind(v) in ("parameter", "constant")}
+        inputs = [v for v in read if v not in inner]
+        outputs = [v for op in ops for v in op["outputs"] if self.outside(v, box)] or ops[-1]["outputs"]
+        seen = {*inputs, *outputs}
+        tangents = {v: t for op in ops for v, t in op.get("tangents", {}).items() if int(v) in seen}
+        saved = {entry["value"]: entry for op in ops for entry in op.get("saved", ())}
+        made = {"outputs": outputs, "saved": list(saved.values()), "tangents": tangents}
+        if box.kind == "views":
+            return self.with_views(ops, made, read)
+        return {
+            **ops[0],
+            **made,
+            "name": box.name,
+            "formula": "",
+            "inputs": inputs,
+            "inplace": False,
+            "function": None,
+            "edges": self.flows(ops, inputs),
+            "folded": {
+                "kind": box.kind,
+                "times": box.times,
+                "ops": [id for op in ops for id in (op["id"], *op.get("hides", ()))],
+                "lines": lines_of(ops),
+                "cuts": [sentence for op in ops for sentence in cuts.sentences(graph, op)],
+                "names": dict(Counter(op.get("function") or op["name"] for op in ops).most_common()),
+                "each": [op.get("function") or op["name"] for op in ops[: len(ops) // box.times] if box.times > 1],
+                "parameters": sum(graph.kind(v) == "parameter" for v in inner),
+                "elements": sum(graph.elements(v) for v in inner if graph.kind(v) == "parameter"),
+                "gradients": [graph.gradients[v] for v in inner if v in graph.gradients],
+            },
+        }
+
+    def with_views(self, ops: list[dict], made: dict, read: dict[int, None]) -> dict:
+        """Return the entry of an operation with the views of its inputs and of its result."""
+        hidden = hidden_views(ops)
+        main = next(op for op in ops if op not in hidden)
+        inputs = [*read, *(v for v in main["inputs"] if isinstance(v, dict))]
+        then = words_after(self.graph, ops[ops.index(main) + 1 :])
+        hides = [op["id"] for op in hidden]
+        edges = self.flows(ops, list(read))
+        return {**main, **made, "inputs": inputs, "edges": edges, "pushes": [], "then": then, "hides": hides}
+
+    def flows(self, ops: list[dict], inputs: list[int]) -> list[dict]:
+        """Return a box's contribution to each input; for a sum, the input's gradient if nothing else adds to it."""
+        graph, found = self.graph, defaultdict(list)
+        for op in ops:
+            for flow in op.get("edges", ()):
+                found[flow["input"]].append(flow)
+        flows = []
+        for value in inputs:
+            parts = found.get(value, [])
+            if parts:
+                whole = graph.gradients.get(value) if len(parts) == len(graph.back[value]) else None
+                gives = parts[0]["gives"] if len(parts) == 1 else whole
+                words = parts[0].get("formula", "") if len(parts) == 1 else f"{len(parts)} contributions"
+                flows.append({"input": value, "formula": words, "upstream": None, "gives": gives})
+        return flows
+
+
+def lines_of(ops: list[dict]) -> list[int]:
+    """Return the first and last source line of operations, if they are all in one file."""
+    places = [line_of(op) for op in ops]
+    numbers = [line for file, line in places if file and file == places[0][0]]
+    return [min(numbers), max(numbers)] if len(numbers) == len(places) else []

@@ -1,0 +1,149 @@
+"""One pass of a laid-out graph as shapes and texts, which svg.py and export.py write to files.
+
+A picture is a tree of groups; every operation, value and edge has its own group, whose id and classes name the record's
+ids.  Title above, legend below, edges under the cards, labels over the edges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .. import text
+from ..cards.parts import Card
+from ..formats import slide
+from ..graph import stories
+from ..graph.backward_passes import passed, which
+from ..graph.drawn_graph import Graph
+from . import legend
+from .drawn_pass import Placed
+from .positions import Layout
+from .shapes import Group, Path, Text
+
+MARGIN, HEADING = 26.0, 56.0
+TITLES = {
+    "forward": "Forward pass",
+    "backward": "Backward pass",
+    "jvp": "JVP pass: values and tangents",
+}
+WIDE = 1.4  # pictures with a larger ratio of width to height are stacked
+
+
+@dataclass
+class Picture:
+    """Shapes on a page.  A film also has the seconds of a step (`beat`) and the last step (`end`)."""
+
+    width: float
+    height: float
+    items: list[Group] = field(default_factory=list)
+    beat: float = 0.0
+    end: int = 0
+    slide: bool = False
+
+
+def picture(graph: Graph, cards: dict[str, Card], placed: Layout, name: str) -> Picture:
+    """Draw the picture of one pass."""
+    here = Placed(graph, cards, placed, name)
+    made, place = page(graph, cards, placed, [name], [TITLES[each] for each in graph.passes or ["forward"]])
+    below, above = ([edge for edge in graph.edges if (edge.key in placed.over) is over] for over in (False, True))
+    layers = {
+        "lanes": here.lanes(),
+        "edges": [here.edge(edge) for edge in below],
+        "titles": here.titles(),
+        "nodes": [here.card(card) for card in cards.values()],
+        "edges over": [here.edge(edge) for edge in above],
+        "sums": here.sums(),
+    }
+    given = [
+        Group("", kind, items, **place) for kind, items in layers.items() if items or kind in ("edges", "nodes", "sums")
+    ]
+    made.items = [heading(graph, stories.title(graph.record) if graph.bands else TITLES[name]), *given, *made.items]
+    return made
+
+
+def page(
+    graph: Graph, cards: dict[str, Card], placed: Layout, shown: Sequence[str], titles: Sequence[str]
+) -> tuple[Picture, dict[str, Any]]:
+    """Make a page with its legend, as large as any pass and title needs, and return it with the graph's position on it."""
+    if graph.view.slide:
+        return slide_page(graph, cards, placed, shown)
+    wide = max(
+        [
+            placed.width,
+            400.0 if graph.view.brief else 460.0,
+            *(line.width for title in titles for line in headings(graph, title)),
+        ]
+    )
+    each = ([], shown, *([name] for name in graph.passes))
+    tall = max(legend.height(graph, cards.values(), names, wide) for names in each)
+    made = Picture(round(wide + 2 * MARGIN), round(MARGIN + HEADING + placed.height + 22 + tall + MARGIN / 2))
+    made.items = [legend.legend(graph, cards.values(), shown, wide, (MARGIN, MARGIN + HEADING + placed.height + 22))]
+    return made, {"shift": (MARGIN + (wide - placed.width) / 2, MARGIN + HEADING)}
+
+
+def slide_page(
+    graph: Graph, cards: dict[str, Card], placed: Layout, shown: Sequence[str]
+) -> tuple[Picture, dict[str, Any]]:
+    """Make the page of a slide, on which the graph is as large as possible."""
+    bottom = slide.legend_height(graph, cards, shown)
+    size = slide.fitting(graph, placed, bottom)
+    top = slide.HEIGHT - slide.BELOW - bottom
+    made = legend.legend(graph, cards.values(), shown, slide.LEGEND_WIDTH, (slide.SIDE, top))
+    made.scale = slide.LEGEND
+    shift = (
+        (slide.WIDTH - size * placed.width) / 2,
+        slide.TOP + (top - slide.BELOW - slide.TOP - size * placed.height) / 2,
+    )
+    return Picture(slide.WIDTH, slide.HEIGHT, [made], slide=True), {"shift": shift, "scale": size}
+
+
+def heading(graph: Graph, title: str, at: int | None = None, until: int | None = None) -> Group:
+    """Make the heading of a page; on a slide only the title, large. In a film it appears and disappears at given steps."""
+    if graph.view.slide:
+        shift = slide.SIDE - slide.TITLE * MARGIN, -20.0
+        if title == TITLES["backward"]:
+            title += passed("backward", graph.origins).removeprefix("backward")
+        return Group("", "heading", headings(graph, title)[:1], shift=shift, at=at, until=until, scale=slide.TITLE)
+    return Group("", "heading", headings(graph, title), at=at, until=until)
+
+
+def arranged(pictures: dict[str, Picture]) -> tuple[list[tuple[str, Picture, float, float]], float, float]:
+    """Place pictures side by side, or stack them if they are wide; return them with their corners, and the total size."""
+    pages = list(pictures.items())
+    stacked = all(page.width > WIDE * page.height for page in pictures.values())
+    placed, x, y = [], 0.0, 0.0
+    for name, each in pages:
+        placed.append((name, each, x, y))
+        x, y = (x, y + each.height) if stacked else (x + each.width, y)
+    most = max(each.width for _, each in pages), max(each.height for _, each in pages)
+    return placed, most[0] if stacked else x, y if stacked else most[1]
+
+
+def looks_of(pictures: Iterable[Picture]) -> set[str]:
+    """Return the looks that pictures use."""
+    found: set[str] = set()
+    pending: list = [page.items for page in pictures]
+    while pending:
+        for item in pending.pop():
+            if isinstance(item, Group):
+                pending.append(item.items)
+            elif isinstance(item, Path):
+                found.add(item.look)
+    return found
+
+
+def headings(graph: Graph, title: str) -> list[Text]:
+    """Return the title of a picture and the line below it; a jvp pass needs no saved tensors and does not count them."""
+    program = graph.record["program"]
+    what = text.shorten(program.get("name") or "", 60)
+    of = which(graph.origins) if title == TITLES["backward"] else ""
+    file = text.shorten(text.file_name(program.get("file")), 60)
+    counts = [*filter(None, (program.get("iteration"), of)), *([graph.ranks] if graph.lanes else [])]
+    counts += [text.counted(graph.operations, "operation")]
+    saved = 0 if title == TITLES["jvp"] else graph.saved_bytes()
+    counts += [f"{text.size(saved)} saved for backward"] if saved else []
+    return [
+        Text(MARGIN, MARGIN + 14, title + (f" · {what}" if what else ""), "title"),
+        Text(MARGIN, MARGIN + 33, " · ".join([file, *counts] if file else counts), "note"),
+    ]

@@ -1,0 +1,85 @@
+"""The display of a tensor without a graph in a notebook: its numbers, and below them a heat map, bars or an image."""
+
+from __future__ import annotations
+
+import base64
+import io
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from minigrad.arrays.meta import is_meta
+from minigrad.record import schema
+from minigrad.record.values import bottom
+from minigrad.tensors.printing import Options, get_printoptions, printoptions
+
+from ..cards.heat import Heat, heat
+from ..formats.svg import svg
+from ..layout.picture import Picture
+from ..layout.shapes import Group, Text
+from ..layout.style import TEXTS, measure
+
+MOST = 30_000  # characters that a display may add to a notebook
+LARGEST = 1_000_000  # elements that are read for a picture, in about 0.2 s
+FEW = 200  # numbers beside a picture; of more, the first and last
+SCALE = 2.5  # beside the pictures on cards
+COLOURS = "; blue is negative, orange positive"
+
+
+def display(t: Any, words: str) -> dict[str, str]:
+    """Return HTML with the numbers and the picture of a tensor; nothing for one with few or equal elements.
+
+    >>> import minigrad
+    >>> made = display(minigrad.eye(5), "tensor(...)")["text/html"]
+    >>> "tensor(...)</pre>" in made, "(5, 5): min 0  mean 0.2  max 1" in made
+    (True, True)
+    >>> display(minigrad.ones(5, 5), "tensor(...)")
+    {}
+    """
+    array = bottom(t)
+    if not schema.WHOLE < array.size <= LARGEST or is_meta(array):
+        return {}
+    value = {"shape": list(t.shape), "dtype": str(array.dtype), "summary": schema.summary(array, leaf=True)}
+    if (made := heat(value)) is None:
+        return {}
+    drawn = pixels(made) if made.form == "image" else cells(made)
+    html = f"{in_lines(numbers_of(t, words))}\n{drawn}"
+    return {"text/html": html} if len(html) + len(words) <= MOST else {}
+
+
+def numbers_of(t: Any, words: str) -> str:
+    """Return the numbers beside a picture, which may be fewer than in text, unless the program has asked for more."""
+    if t.numel() <= FEW or get_printoptions()["threshold"] > Options().threshold:
+        return words
+    with printoptions(threshold=FEW):
+        return repr(t)
+
+
+def in_lines(words: str) -> str:
+    """Return a text as HTML, in the lines and columns that it has; not every notebook chooses such letters."""
+    return f'<pre style="font-family: monospace">{escape(words)}</pre>'
+
+
+def cells(made: Heat) -> str:
+    """Return a heat map or bars as SVG."""
+    below = made.tip.partition("\n")[0] + COLOURS * any(
+        cell < 0 for panel in made.panels for row in panel for cell in row
+    )
+    wide, tall = (SCALE * side for side in made.size)
+    line = Text(0, tall + TEXTS["note"].height, below, "note")
+    items = [Group("", "", [made.drawn(0, 0)], scale=SCALE), Group("", "", [line])]
+    page = Picture(round(max(wide, measure(below, "note"))) + 1, round(tall + 1.5 * TEXTS["note"].height), items)
+    return svg({"value": page}, below)
+
+
+def pixels(made: Heat) -> str:
+    """Return an image as PNG, which takes less room than a path for each colour."""
+    from PIL import Image
+
+    out, below = io.BytesIO(), escape(made.tip.partition("\n")[0])
+    channels = np.rint(255 * np.array(made.panels)).astype(np.uint8)
+    Image.fromarray(channels[0] if len(channels) == 1 else np.moveaxis(channels, 0, -1)).save(out, "PNG")
+    data, wide = base64.b64encode(out.getvalue()).decode(), round(SCALE * made.size[0])
+    style = f"width: {wide}px; image-rendering: pixelated"
+    return f'<img src="data:image/png;base64,{data}" alt="{below}" style="{style}"><br><small>{below}</small>'

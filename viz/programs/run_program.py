@@ -1,0 +1,550 @@
+"""Run a user's program for the command line, as a script, and record what it computes."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import io
+import linecache
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from traceback import extract_tb
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from ..errors import Failure, Usage
+from ..formats.files import nearest
+from ..graph.backward_passes import of_passes, passes_from
+from ..graph.trimmed_record import leading_to_outputs
+from ..view import ADDED, SHOW, View, view_of
+from .kept_process import kept_process
+from .libraries import Libraries, installed, is_module, library_of_tensor, needs, runs_later, sources, tree_of
+from .notebook_cells import cells_of, run_cells
+from .source_text import python_text, text_of
+
+if TYPE_CHECKING:
+    from .long_programs import Limit, Part
+
+CELL = "<ipython-input-{}-{}>"  # as IPython calls the code of cells, so that messages say In[2]
+
+
+@dataclass
+class Program:
+    """A user's program: its file, its text, and the words of its command line."""
+
+    file: str  # as the user wrote it; <stdin> for the standard input
+    text: bytes  # Python; of a notebook, the code of its cells
+    words: Sequence[str] = ()
+    names: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)  # such as the example input that a module was called with
+    seeds: dict[str, Any] = field(default_factory=dict)  # tangent and grad, as for minigrad.record
+    directions: dict[str, str] = field(default_factory=dict)  # by pass, a sentence if it does not begin with ones
+    times: bool = False  # True to record the time of each operation
+    backward: int | None = None  # the number of the backward to show among those from the tensor; None: the last one
+    iteration: int | None = None  # the round of the program's loop to show; None: the last one
+    rounds: Counter[str] = field(default_factory=Counter)  # the number of rounds for each name, once it has run
+    ended: str = ""  # of a program that the user has ended: the part that is shown
+    part: Part | None = None  # the part that is recorded, if it is known
+    cells: Sequence[tuple[str, str]] = ()  # of a notebook: what its cells are called as files, and their code
+
+    @classmethod
+    def read(cls, file: str, words: Sequence[str] = ()) -> Program:
+        """Read a program from a file or a notebook, or from the standard input for -."""
+        if file == "-":
+            made = cls("<stdin>", sys.stdin.buffer.read(), words)
+            show_lines(made.file, python_text("the standard input", made.text))
+        elif file.endswith(".ipynb"):
+            stem = re.sub(r"\W", "_", Path(file).stem)
+            cells = [(CELL.format(n, stem), cell) for n, cell in enumerate(cells_of(file, text_of(file)), 1)]
+            made = cls(file, "\n".join([cell for _, cell in cells]).encode(), words, cells=cells)
+            for name, cell in cells:
+                show_lines(name, cell)
+        else:
+            made = cls(file, text_of(file), words)
+            python_text(file, made.text)
+        return made
+
+    def execute(self) -> None:
+        """Run it as `python file` does, and keep the names that it defines."""
+        module = ModuleType("__main__")
+        here = self.file == "<stdin>"
+        path = self.file if here else str(Path(self.file).resolve())
+        if not here and not self.cells:
+            module.__file__ = self.file
+        sys.modules["__main__"], sys.argv = module, ["-" if here else self.file, *self.words]
+        sys.path.insert(0, "" if here else str(Path(path).parent))
+        self.names = module.__dict__
+        try:
+            if self.cells:
+                run_cells(self.cells, self.names)
+            else:
+                exec(compile(self.text, path, "exec"), self.names)
+        except (SystemExit, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            raise Failure.of(error) from error
+
+    def run(self) -> None:
+        """Run it; a program that calls sys.exit fails, unless the exit code is None or 0."""
+        try:
+            with kept_process():
+                self.execute()
+        except SystemExit as ended:
+            if ended.code not in (None, 0):
+                raise Failure(f"{self.file} exited with {ended.code!r}; nothing is drawn.") from ended
+
+    @cached_property
+    def libraries(self) -> Libraries:
+        """The libraries that it uses."""
+        return Libraries(self.text, self.folder)
+
+    @property
+    def folder(self) -> Path:
+        """The folder from which it imports its own modules."""
+        return Path() if self.file == "<stdin>" else Path(self.file).parent
+
+    @property
+    def lacks_torch(self) -> bool:
+        """True if it needs PyTorch, which is not installed."""
+        return not installed("torch") and needs(sources(self.text, self.folder), "torch")
+
+    def record(self, name: str, passes: Sequence[str], args: str | None = None) -> tuple[dict, list[str]]:
+        """Run it and record the computation of its tensor `name`, or its function `name` on `args`; return record and notes.
+
+        Without a name, the tensor is the one from which the program's last backward began.
+        """
+        from minigrad import Record
+
+        try:
+            rec = self.recording(name, passes, args) if name else self.recording_of_backward(passes)
+        except ValueError as wrong:
+            if is_of_seeds(wrong):
+                raise Usage.of(wrong) from wrong
+            raise
+        if rec is None:
+            return self.record_function(name, passes, args)
+        made = self.chosen(document_of(rec, leading_to_outputs), name)
+        if not name:
+            names = [v["name"] for v in made["values"] if v["id"] in made["outputs"] and v["name"]]
+            made["program"] = {**made["program"], "name": ", ".join(names) or Path(self.file).stem}
+        if not any(op["phase"] == "forward" for op in made["ops"]):
+            raise Usage(f"{name} in {self.file} has no graph: {self.without_graph(name)}")
+        if (again := self.in_another_direction(rec, made, lambda: self.record(name, passes, args))) is not None:
+            return again
+        if isinstance(rec, Record) and (limit := rec.words_of_limit()):
+            self.notes.append(limit)
+            part = ", ".join(filter(None, [made["program"].get("iteration"), limit]))
+            made["program"] = {**made["program"], "iteration": part}
+        return {**made, "program": {**made["program"], "file": self.file}}, rec.notes
+
+    def without_graph(self, name: str) -> str:
+        """Return the reason why a tensor has no graph, and what to name instead."""
+        value, why = self.names.get(name), "no operation of the main thread made it, or detach cut it off"
+        if getattr(value, "grad_fn", None) is not None:
+            why = "another thread made it"
+        elif getattr(value, "requires_grad", False):
+            why = "it is a leaf, at which graphs begin"
+        results = [one for one in self.drawn() if one != name]
+        what = f" Choose from: {', '.join(results)}." if results else ""
+        return f"{why}. Name the result of an operation of the main thread.{what}"
+
+    def drawn(self) -> list[str]:
+        """Return the names that can be drawn: the choices of messages."""
+        from .listing import Listing
+
+        return Listing.of(self).names
+
+    def chosen(self, made: dict, name: str) -> dict:
+        """Return the part of a record that leads to its outputs, in the backward pass and the iteration to show."""
+        part = leading_to_outputs(of_passes(made, self.runs(made, name)))
+        if self.ended:
+            return {**part, "program": {**part["program"], "iteration": self.ended}}
+        names = [name, *(v["name"] for v in part["values"] if v["id"] in part["outputs"])]
+        rounds = max(self.rounds[one.partition(",")[0]] for one in names)
+        if rounds < 2:
+            return part
+        return {
+            **part,
+            "program": {**part["program"], "iteration": f"iteration {self.iteration or rounds} of {rounds}"},
+        }
+
+    def runs(self, made: dict, name: str) -> list[int] | None:
+        """Return the backward pass of a record to show; None for the last one from each of its outputs."""
+        if self.backward is None:
+            return None
+        runs = passes_from(made)
+        if not 1 <= self.backward <= len(runs):
+            there = f"{len(runs) or 'no'} backward pass{'es' * (len(runs) != 1)} from it"
+            raise Usage(f"{name or self.file} has {there}, so there is no --backward {self.backward}.")
+        return [runs[self.backward - 1]]
+
+    def in_another_direction(self, rec: Any, made: dict, again: Callable) -> tuple[dict, list[str]] | None:
+        """If the tangents or gradients of a record are 0, record `again`, silently, with other seeds.
+
+        Return None if they are not, if that fails, and if it gives 0, too.
+        """
+        from ..layout.directions import instead_of_ones, vanishing
+
+        seeds, said = instead_of_ones(rec, made, self.seeds)
+        if not seeds:
+            return None
+        given, self.seeds = self.seeds, {**self.seeds, **seeds}
+        try:
+            with redirect_stdout(io.StringIO()):
+                found = again()
+        except (Failure, Usage):
+            found = None
+        if found is None or said.keys() <= vanishing(found[0]):
+            self.seeds = given
+            return None
+        self.directions = said
+        self.notes += said.values()
+        return found
+
+    def recording(self, name: str, passes: Sequence[str], args: str | None = None) -> Any:
+        """Run it under a recording, and run the passes from its tensor `name`; return None if that is a function.
+
+        If the program defines a function of this name, nothing is recorded while the program runs.
+        """
+        names = name.split(",")
+        if defines(self.text, name):
+            with self.libraries.uncompiled():
+                self.run()
+            self.find(name)
+            if self.iteration is not None:
+                raise Usage(f"--iteration is for tensors of a loop, and {name} is a function. Leave it out.")
+            return None
+        rec = self.record_part(lambda: [self.find(one) for one in names], passes, name)
+        library = library_of_tensor(self.names[names[0]])
+        if not library and len(names) > 1:
+            raise Usage(f"--from takes tensors, and {names[0]} is none.")
+        if not library:
+            return None
+        if len(names) > 1 and self.seeds.get("grad") is not None:
+            raise Usage("--grad is for the backward of one tensor. Leave out --from or --grad.")
+        if args is not None:
+            raise Usage(f"--args is for functions, and {name} is a tensor. Leave it out.")
+        if not getattr(self.libraries, library):
+            what = f"{name} in {self.file} is a {library} tensor, but {self.file} does not import {library}"
+            raise Usage(f"{what}. Add: import {library}")
+        rec.name_values(names_of_tensors(self.names))
+        return rec
+
+    def recording_of_backward(self, passes: Sequence[str]) -> Any:
+        """Run it under a recording that ends at the tensors from which its last backward began."""
+        from .last_backward import Roots
+        from .listing import Listing
+
+        with Roots(self.libraries.torch) as roots:
+
+            def found() -> list:
+                if tensors := roots.tensors():
+                    return tensors
+                raise Usage(f"{self.file} runs no backward. {Listing.of(self).advice(self.file)}")
+
+            rec = self.record_part(found, passes)
+        rec.name_values(names_of_tensors(self.names))
+        return rec
+
+    def record_part(self, found: Callable[[], Any], passes: Sequence[str], name: str = "") -> Any:
+        """Record the program, up to what is `found` then.
+
+        One that runs many backwards runs once more, recorded around its value `name`, or else around its last backward.
+        """
+        from .long_programs import Limit, Start, TooMany, sentence, silent
+
+        start, first = Start(self.folder), name.partition(",")[0]
+        named = lambda: {first: self.names.get(first)}
+        tensors = lambda: {key: value for key, value in self.names.items() if library_of_tensor(value)}
+        while True:
+            limit = Limit(named if name else tensors, first, self.part, self.libraries.torch, self.iteration)
+            limit.results = found
+
+            def run() -> Any:
+                try:
+                    limit.run(self.run_until_interrupted)
+                    results = found()
+                except KeyboardInterrupt as stopped:
+                    results = self.interrupted(limit, found, stopped)
+                self.rounds |= limit.rounds  # the larger number of each
+                return results if self.iteration is None else self.of_iteration(name, limit.had)
+
+            try:
+                with silent(self.part is not None), limit:
+                    apart = {"unseen": True} if "," in name else {}
+                    return self.libraries.record(run, passes, name, times=self.times, **apart, **self.seeds)
+            except TooMany as many:
+                self.part = many.part
+            start.restore()
+            said = sentence(self.file, limit, self.part)
+            self.notes += [said] if said not in self.notes else []
+
+    def run_until_interrupted(self) -> None:
+        """Run it; Ctrl-C and SIGTERM end it between two operations."""
+        from .interrupts import ends_program
+
+        with ends_program():
+            self.run()
+
+    def interrupted(self, limit: Limit, found: Callable[[], Any], stopped: KeyboardInterrupt) -> Any:
+        """Return the values to show of a program that the user has ended: the last that were recorded.
+
+        Raise Usage if there are none yet, and KeyboardInterrupt if the program already runs again.
+        """
+        if self.part is not None:
+            raise stopped
+        place = [
+            one.lineno for one in extract_tb(stopped.__traceback__) if Path(one.filename).name == Path(self.file).name
+        ]
+        where = f"{self.file} was interrupted" + f" at line {place[-1]}" * bool(place)
+        results = limit.had_then if limit.paused else found()
+        if results is None:
+            raise Usage(f"{where}, before what to draw was recorded. Name a value that it computes earlier.")
+        shown, self.ended = "what had run until then", "interrupted"
+        if limit.paused and limit.ops_then < limit.size.most:
+            shown = f"backward {limit.count_then:,} of {limit.count:,}; what ran later is not kept"
+            self.ended = f"backward {limit.count_then:,} of {limit.count:,}, interrupted"
+        elif limit.paused:
+            shown = f"the first {limit.ops_then:,} operations; what ran later is not kept"
+            self.ended = f"the first {limit.ops_then:,} operations, interrupted"
+        limit.go_on()
+        self.notes.append(f"{where}: the picture shows {shown}")
+        return results
+
+    def of_iteration(self, name: str, value: Any) -> Any:
+        """Return the value of the wanted iteration; raise Usage if the program has fewer."""
+        rounds = self.rounds[name]
+        if self.iteration is not None and self.iteration <= rounds and library_of_tensor(value):
+            return value
+        many = f"{rounds or 'no'} iteration{'s' * (rounds != 1)} with a backward"
+        raise Usage(f"{name} has {many}, so there is no --iteration {self.iteration}.")
+
+    def record_function(self, name: str, passes: Sequence[str], args: str | None) -> tuple[dict, list[str]]:
+        """Record a call of the program's function or module `name`."""
+        what = self.names[name]
+        inputs = self.inputs(name, args)
+        try:
+            rec = self.libraries.record_function(what, inputs, passes, name, times=self.times, **self.seeds)
+        except Exception as error:
+            if is_of_seeds(error):
+                raise Usage.of(error) from error
+            raise Failure.of(error) from error
+        made = document_of(rec)
+        made = of_passes(made, self.runs(made, name))
+        if not made["ops"]:
+            here, fix = (
+                (" on these arguments", "Pass others") if inputs else ("", "Name one that computes with tensors")
+            )
+            raise Usage(f"{name} in {self.file} has no graph: it runs no operation{here}. {fix}.")
+        record_again = lambda: self.record_function(name, passes, args)
+        if (again := self.in_another_direction(rec, made, record_again)) is not None:
+            return again
+        return {**made, "program": {**made["program"], "file": self.file}}, rec.notes
+
+    def find(self, name: str) -> Any:
+        """Return the program's tensor, module or function `name`."""
+        if name not in self.names:
+            own = self.drawn()
+            have = nearest(name, own) or f"It defines: {', '.join(own) or 'nothing that can be drawn'}."
+            raise Usage(f"{self.file} has no {name}. {have}")
+        what = self.names[name]
+        if isinstance(what, type) and hasattr(what, "named_parameters"):
+            raise Usage(f"{name} in {self.file} is a module class. Name an instance of it: net = {name}(...).")
+        if not library_of_tensor(what) and (not callable(what) or isinstance(what, type)):
+            have = f"Choose from: {', '.join(own)}." if (own := self.drawn()) else "It has nothing that can be drawn."
+            kind = f"{name} in {self.file} is of type {type(what).__name__}"
+            raise Usage(f"{kind}, neither a tensor nor a function. {have}")
+        if runs_later(what):
+            kind, result = ("coroutine", "awaits it") if inspect.iscoroutinefunction(what) else ("generator", "runs it")
+            raise Usage(
+                f"{name} in {self.file} is a {kind} function: a call computes nothing yet. Name a function that {result}."
+            )
+        return what
+
+    def making(self, name: str) -> Any:
+        """Compile the program's lines from the leaves to the tensor `name` into a function without arguments."""
+        import minigrad
+
+        lines, needed = [], {name}
+        for line in reversed(ast.parse(self.text).body):
+            used = [part for part in ast.walk(line) if isinstance(part, ast.Name)]
+            stored = {part.id for part in used if isinstance(part.ctx, ast.Store)} & needed
+            if any(getattr(self.names.get(one), "grad_fn", None) is not None for one in stored):
+                lines.insert(0, line)
+                needed |= {part.id for part in used}
+        rows: list[str] = []
+        for line in lines:  # at their own numbers, with the head of the function before the first
+            rows += [""] * (line.lineno - 1 - len(rows))
+            rows += [f"    {row}" for row in ast.unparse(line).splitlines()]
+        first = lines[0].lineno - 1 if lines else 0
+        rows = [*rows[: max(first - 1, 0)], f"def {name}():", *rows[first:], f"    return {name}"]
+        text, own, file = "\n".join(rows), dict(self.names), f"<lines that make {name}>/{Path(self.file).name}"
+        show_lines(file, text)
+        exec(compile(text, file, "exec"), own)
+        made, why = minigrad.compile(own[name], fullgraph=True), "a second run gives another value"
+        try:
+            same = minigrad.allclose(made(), self.names[name], equal_nan=True)
+        except Exception as error:
+            same, why = False, getattr(error, "problem", "") or str(error).partition("\n")[0]
+        if same:
+            return made
+        raise Usage(
+            f"the lines of {self.file} that compute {name} do not run on their own: {why}. Turn them into a function."
+        )
+
+    def inputs(self, name: str, text: str | None) -> tuple:
+        """Return the arguments of a function or module: none if it needs none and the program defines none for it.
+
+        A module that needs one gets a generated example, noted in `notes`.
+        """
+        what = self.names[name]
+        examples = self.names.get("example_inputs") if text is None else ()
+        missing = examples is None or isinstance(examples, dict) and name not in examples
+        if "by keyword only" in (why := misfit(what, ())):
+            raise Usage(f"{name} in {self.file} {why}.")
+        takes_none = misfit(what, (None,))
+        if text is None and not misfit(what, ()) and (missing or takes_none):
+            return ()
+        library = self.libraries.of(what, examples)
+        if missing and is_module(what):
+            from .examples import example
+
+            if (made := example(what, library)) is not None:
+                value, words = made
+                self.notes.append(f"{name} is called with the example {words}. Choose your own with --args.")
+                return (value,)
+        given = self.arguments(name, text, library)
+        if why := misfit(what, given):
+            raise Usage(f"{name} in {self.file} {why}." + " Pass others with --args." * ("--args" not in why))
+        return given
+
+    def arguments(self, name: str, text: str | None, library: ModuleType | None = None) -> tuple:
+        """Return a function's arguments: from the command line, else from the program's `example_inputs`.
+
+        `example_inputs` is a tuple, or a dictionary of tuples by function name.  The text may use all names of the program
+        and of the library (default minigrad).
+        """
+        if text is None:
+            if "example_inputs" not in self.names:
+                what = "module" if is_module(self.names[name]) else "function"
+                raise Usage(
+                    f"{name} is a {what} and needs arguments. Pass --args, or define example_inputs in {self.file}."
+                )
+            example = self.names["example_inputs"]
+            example = example.get(name, ()) if isinstance(example, dict) else example
+            return tuple(example) if isinstance(example, (tuple, list)) else (example,)
+        import minigrad
+        from minigrad import config
+
+        library = library or minigrad
+        written = config.library_name if library is minigrad else library.__name__
+        try:
+            return eval(f"{text},", {**vars(library), written: library, **self.names}) if text.strip() else ()
+        except Exception as error:
+            raise Usage(f"--args {text!r} cannot be evaluated: {type(error).__name__}: {error}.") from error
+
+
+def is_of_seeds(error: Exception) -> bool:
+    """Return True if --tangent or --grad does not fit the program."""
+    return isinstance(error, ValueError) and getattr(error, "operation", "") == "record"
+
+
+def misfit(function: Any, given: tuple) -> str:
+    """Return the reason why a function or module cannot be called with these arguments, or "".
+
+    >>> misfit(lambda a, b: a, (1,))
+    "takes (a, b), not the given arguments: missing a required argument: 'b'"
+    """
+    from minigrad.record.passes import applied
+
+    try:
+        expected = inspect.signature(function.forward if is_module(function) else function)
+        if (own := applied(function)) is not None:  # of a Function: the arguments of its forward
+            expected = inspect.signature(own.forward)
+            expected = expected.replace(parameters=[*expected.parameters.values()][own.combined :])
+    except (TypeError, ValueError):  # it has no signature
+        return ""
+    named = [p.name for p in expected.parameters.values() if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
+    if named:
+        return f"takes {', '.join(named)} by keyword only. --args passes arguments by position: name a function that calls it"
+    try:
+        expected.bind(*given)
+    except TypeError as wrong:
+        return f"takes ({', '.join(expected.parameters)}), not the given arguments: {wrong}"
+    return ""
+
+
+def show_lines(file: str, text: str) -> None:
+    """Keep the lines of code that is in no file, for messages and for minigrad.compile."""
+    linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
+
+
+def document_of(rec: Any, part: Callable[[dict], dict] = lambda record: record) -> dict:
+    """Return the record of a recording of either library; PyTorch's computes calls and formulas only for `part`.
+
+    It has the contents from which a page computes.
+    """
+    from minigrad import Record
+
+    if isinstance(rec, Record):
+        return rec.to_dict(contents=True)
+    return rec.to_dict() if hasattr(rec, "to_dict") else rec.document(lambda made: part(of_passes(made))).to_dict()
+
+
+def names_of_tensors(names: dict[str, Any]) -> dict[int, str]:
+    """Return the program's names for its tensors, by id: a variable, an element of one, or a parameter or buffer of a module.
+
+    If several variables hold a tensor, the first one counts, and the last one is often that of a loop: `for p in (w, b)`.  If
+    several modules contain it, the first one existed before the others were built from it.
+    """
+    from minigrad.tensors.nested import named_in
+
+    inside: dict[int, str] = {}
+    names = {key: value for key, value in names.items() if key != "_"}  # which people write for a result without a name
+    for key, value in names.items():
+        for path, t in (*value.named_parameters(), *value.named_buffers()) if is_module(value) else ():
+            inside.setdefault(id(t), f"{key}.{path}")
+    parts = [part for key, value in reversed(names.items()) for part in named_in(key, value, library_of_tensor)]
+    elements = {id(t): path for path, t in sorted(parts, key=lambda part: -len(part[0]))}  # the shortest name counts
+    variables = {id(value): key for key, value in reversed(names.items()) if library_of_tensor(value) and key != "_"}
+    known = elements | inside | variables
+    return known | state_names([value for value in names.values() if hasattr(type(value), "add_param_group")], known)
+
+
+def state_names(optimizers: list[Any], known: dict[int, str]) -> dict[int, str]:
+    """Return the names of the tensors in optimizers' states, by id: `w.exp_avg` for the parameter w."""
+    return {
+        id(tensor): f"{known[id(p)]}.{key}"
+        for optimizer in optimizers
+        for p, state in optimizer.state.items()
+        for key, tensor in (state.items() if isinstance(state, dict) and id(p) in known else ())
+        if library_of_tensor(tensor)
+    }
+
+
+def defines(text: bytes, name: str) -> bool:
+    """Return True if a program's text defines a function of this name at its top level."""
+    try:
+        tree = tree_of(text)
+    except (SyntaxError, ValueError):  # running it raises the error
+        return False
+    return any(isinstance(line, ast.FunctionDef) and line.name == name for line in tree.body)
+
+
+def view_from(show: str | None, rankdir: str | None = None, size: str | None = None) -> View:
+    """Build the view from --show and other options; raise Usage for an unknown word."""
+    words = None if show is None else [word.strip() for word in show.split(",") if word.strip()]
+    try:
+        return view_of(words, rankdir, size)
+    except ValueError as unknown:
+        word, known = str(unknown), (*SHOW, "all", *ADDED)
+        meant = nearest(word, known)
+        raise Usage(
+            f"--show {word!r} is unknown. {meant + ' ' * bool(meant)}Choose from {','.join(known)}."
+        ) from unknown

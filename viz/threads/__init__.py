@@ -1,0 +1,1 @@
+"""The threads of a kernel as a picture."""
