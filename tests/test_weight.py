@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 
 # The lines of the Python files of a folder at most, with docstrings and blank lines, and of viz's scripts.
 CEILINGS = {
-    "minigrad": 104699,
+    "minigrad": 104697,
     "minigrad/*.py": 2387,
     "minigrad/arrays": 1141,
     "minigrad/autograd": 3486,
@@ -26,7 +26,7 @@ CEILINGS = {
     "minigrad/distributions": 1734,
     "minigrad/explain": 2254,
     "minigrad/fast": 2201,
-    "minigrad/formulas": 1671,
+    "minigrad/formulas": 1670,
     "minigrad/func": 1142,
     "minigrad/kernels": 13459,
     "minigrad/layers": 902,
@@ -34,7 +34,7 @@ CEILINGS = {
     "minigrad/ops": 21624,
     "minigrad/ops/base": 1332,
     "minigrad/optim": 2717,
-    "minigrad/record": 7815,
+    "minigrad/record": 7814,
     "minigrad/serialization": 1304,
     "minigrad/tensors": 1034,
     "minigrad/testing": 3133,
