@@ -8,52 +8,53 @@ its body.  Debug mode, which notes each cut as it happens, does not need this.
 from __future__ import annotations
 
 import ast
-import math
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from types import FrameType, ModuleType
 from typing import Any
 
 from ..core.function import Function
 from ..core.tensor import Tensor
-from ..places import LONGEST, Place, caller_of, parsed, running, user_frame, variables
-from .cut_functions import constant_backward, without_derivative
-from .cut_reasons import METHODS, OFF, ONCE, POSITIONS
+from ..places import LONGEST, Place, caller_of, parsed
+from .function_text import constant_backward, without_derivative
 from .histories import (
-    DEEPEST,
-    End,
-    Scope,
-    Tracked,
+    METHODS,
+    OFF,
+    ONCE,
+    POSITIONS,
     ends_history,
     entered,
     keeps_history,
     living,
-    resolved,
     returned,
     runs,
     takes_history,
     takes_positions,
 )
 from .modules import is_module
-from .program_tree import (
-    around,
+from .report import searches
+from .users_program import (
+    DEEPEST,
+    End,
+    Scope,
+    Tracked,
+    assigned,
     assignments,
     assigns,
     begins,
     blocks,
-    body_of,
     called_name,
     calls,
     conditions,
+    differentiated,
     names_in,
     names_switch,
     parts,
     position,
+    resolved,
+    running_line,
     statements,
     switched_off,
     written,
 )
-from .report import searches
 
 
 @searches()
@@ -170,25 +171,6 @@ def carried_line() -> Place | None:
     return Place(scope.file, lines.pop()) if len(lines) == 1 else None
 
 
-def running_line(leaf: Any = None, frame: FrameType | None = None) -> tuple[ast.Call, Scope] | None:
-    """Return the call that the user's line, or another frame of the user, is running, and the scope that it runs in."""
-    frame = frame or user_frame()
-    if frame is None or (tree := parsed(frame.f_code.co_filename)) is None:
-        return None
-    scope = Scope(body_of(frame.f_code, tree), frame.f_code.co_filename, variables(frame), frame, leaf)
-    call = running(frame, ast.Call)
-    return None if call is None else (call, scope)
-
-
-def differentiated(call: ast.Call, scope: Scope) -> ast.expr:
-    """Return the expression that a call differentiates."""
-    if isinstance(call.func, ast.Attribute) and not isinstance(resolved(call.func.value, scope), ModuleType):
-        return call.func.value  # loss.backward()
-    if isinstance(getattr(resolved(call.func, scope), "__self__", None), Tensor):
-        return call.func  # f = loss.backward; f()
-    return next(iter([*call.args, *[k.value for k in call.keywords]]), call.func)  # autograd.grad(loss, w)
-
-
 # ---------------------------------------------------------------------- the search
 def found_in(node: ast.AST, scope: Scope, before: float) -> End | None:
     """Return the cut in an expression, in functions that it calls, or in the lines that gave its variables their values.
@@ -235,23 +217,6 @@ def sets(s: ast.stmt, read: set[str] | None) -> bool:
     targets = [*getattr(s, "targets", ()), getattr(s, "target", None)]
     attributes = [t.attr for t in targets if isinstance(t, ast.Attribute) and isinstance(t.value, ast.Name)]
     return read is None or not attributes or bool(read & set(attributes))
-
-
-def assigned(name: str, scope: Scope, before: float) -> list[tuple[ast.stmt, ast.expr, Scope]]:
-    """Return the statements that may have given a variable its value, with the value and the scope: this or an outer one."""
-    if found := assignments(scope.tree, name, before):
-        return [(s, value, scope) for s, value in found]
-    parameters = ast.walk(scope.tree.args) if isinstance(scope.tree, (ast.FunctionDef, ast.Lambda)) else ()
-    if any(isinstance(a, ast.arg) and a.arg == name for a in parameters):
-        return []
-    for tree, file in around(scope.tree, scope.file):
-        if found := assignments(tree, name, math.inf):
-            own = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-            local = own if isinstance(tree, ast.FunctionDef) else set()  # whose values are gone
-            values = {key: value for key, value in scope.values.items() if key not in local}
-            outer = replace(scope, tree=tree, file=file, values=values, frame=None, rebound={})
-            return [(s, value, outer) for s, value in found]
-    return []
 
 
 def living_parts(node: ast.AST, scope: Scope) -> Iterator[ast.AST]:

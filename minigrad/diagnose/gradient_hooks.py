@@ -14,8 +14,7 @@ from ..core.tensor import Tensor
 from ..errors import MinigradError, error, warn
 from ..places import Place, defined_at, noted, returned_at
 from . import debug
-from .report import explains
-from .wording import counted
+from .report import counted, explains
 
 OFTEN = 3  # this many equal hooks on one tensor come from a loop
 BRANCHES = (ast.Return, ast.For, ast.While, ast.Yield, ast.Lambda, ast.FunctionDef)  # a name may be read later in these

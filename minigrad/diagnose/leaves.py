@@ -11,8 +11,8 @@ from ..core.tensor import Box, Tensor, levels
 from ..errors import MinigradRuntimeError, error, warn
 from ..events import events
 from ..places import callee, noted, user_frame
-from .made_lines import made_at
 from .report import explains
+from .users_program import made_at
 
 READABLE = "use minigrad's operations instead, or compute it outside of the transform"
 ESCAPED = (

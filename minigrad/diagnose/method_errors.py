@@ -20,13 +20,11 @@ from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..places import Place, defined_at, noted, raised_at, user_place, users_code, users_part
 from ..tensors.nested import tensors_in
-from .ctx import PROTOCOL, no_attribute, where
-from .cut_functions import calls_in
+from .ctx import PROTOCOL, misspelt, no_attribute, where
+from .function_text import calls_in
 from .leaves import Foreign
-from .missing_methods import misspelt
-from .program_tree import called_name
-from .report import explains
-from .wording import argument_names, counted, described
+from .report import argument_names, counted, described, explains
+from .users_program import called_name
 
 
 def explained(cls: type[Function], name: str, method: Any, args: tuple, e: Exception) -> Any:

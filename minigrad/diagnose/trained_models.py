@@ -20,11 +20,9 @@ from ..core.tensor import Tensor
 from ..errors import warn
 from ..places import Place, defined_at, noted, parsed, user_frame, user_place, users_code, variables
 from .cut_lines import cut_line_at_step, loss_before
-from .histories import Scope, resolved
 from .modules import is_module, modules_of, parameters_of, stored_at, switched
-from .program_tree import body_of, called_name, parts, statements
-from .report import searches
-from .wording import counted, row
+from .report import counted, row, searches
+from .users_program import Scope, body_of, called_name, parts, resolved, statements
 
 alive: WeakSet = WeakSet()  # all optimizers
 told: WeakSet = WeakSet()  # classes of modules whose method backward a warning has named

@@ -11,8 +11,8 @@ from ..core.tensor import Tensor
 from ..errors import error
 from ..places import PACKAGE, defined_at, noted, returned_at, user_place
 from .inplace_writes import name_of_write
-from .made_lines import made_at
 from .report import explains
+from .users_program import made_at
 
 
 @explains("a Function under a transform has a setup_context")
