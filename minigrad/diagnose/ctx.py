@@ -31,7 +31,7 @@ from ..places import (
 )
 from ..tensors.nested import tensors_in
 from .inplace_writes import of_leaf
-from .report import Notes, argument_names, explains
+from .report import EXPLAINED, Notes, argument_names, explains
 
 # public names of a ctx
 PROTOCOL = ("mark_dirty", "mark_non_differentiable", "needs_input_grad", "save_for_backward", "save_for_forward",
@@ -198,15 +198,29 @@ def saved_twice(ctx: Any, method: str, before: tuple) -> Exception:
     )
 
 
-@explains("saved_tensors cannot be set")
-def saved_tensors_assigned(ctx: Any) -> Exception:
-    """Return the error for assigning to ctx.saved_tensors."""
-    return error(
+EXPLAINED |= {
+    "saved_tensors cannot be set": lambda ctx: error(
         AttributeError,
         type(ctx).__name__,
         "ctx.saved_tensors is read-only: it returns the tensors of save_for_backward",
         "call ctx.save_for_backward(a, b)",
-    )
+    ),
+    "mark_dirty takes inputs": lambda ctx, d: error(
+        RuntimeError,
+        f"{ctx._fn.__name__}.forward",
+        f"calls mark_dirty on a tensor of shape {tuple(d.shape)} that is not one of its inputs",
+        "mark only inputs that forward modifies in place, and no new tensors",
+        notes=noted("marked", attribute_at(method_of(ctx), READS, "mark_dirty")),
+    ),
+    "forward returns the inputs that it marks dirty": lambda ctx, d: error(
+        RuntimeError,
+        f"{ctx._fn.__name__}.forward",
+        "some elements marked as dirty during the forward method were not returned as output: mark_dirty received an input "
+        f"of shape {tuple(d.shape)}, which forward does not return",
+        "return the input that forward modifies in place",
+        notes=return_of(ctx._fn.forward),
+    ),
+}
 
 
 @explains("forward modifies an input without mark_dirty")
@@ -230,31 +244,6 @@ def unmarked(ctx: Any, args: tuple, a: Tensor, how: str, where: Any, notes: Sequ
         f"call ctx.mark_dirty({name}) and return {name}, or work on a copy: {name}.clone(), or in NumPy {name}.numpy().copy()",
         where,
         notes,
-    )
-
-
-@explains("mark_dirty takes inputs")
-def dirty_no_input(ctx: Any, d: Tensor) -> Exception:
-    """Return the error for marking a tensor that is not an input."""
-    return error(
-        RuntimeError,
-        f"{ctx._fn.__name__}.forward",
-        f"calls mark_dirty on a tensor of shape {tuple(d.shape)} that is not one of its inputs",
-        "mark only inputs that forward modifies in place, and no new tensors",
-        notes=noted("marked", attribute_at(method_of(ctx), READS, "mark_dirty")),
-    )
-
-
-@explains("forward returns the inputs that it marks dirty")
-def dirty_not_returned(ctx: Any, d: Tensor) -> Exception:
-    """Return the error for an input that forward marks but does not return."""
-    return error(
-        RuntimeError,
-        f"{ctx._fn.__name__}.forward",
-        "some elements marked as dirty during the forward method were not returned as output: mark_dirty received an input "
-        f"of shape {tuple(d.shape)}, which forward does not return",
-        "return the input that forward modifies in place",
-        notes=return_of(ctx._fn.forward),
     )
 
 

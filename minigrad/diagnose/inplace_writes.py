@@ -24,7 +24,7 @@ from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..places import Place, noted, user_frame, user_place
 from . import debug
-from .report import explains, searches
+from .report import EXPLAINED, explains, searches
 from .saved_tensors import spent
 from .users_program import (
     LinesLike,
@@ -58,11 +58,45 @@ def name_of_write(fn: Any) -> str:
     return fn if isinstance(fn, str) else fn.function_name() + "_"
 
 
-@explains("inference tensors cannot be modified outside of inference_mode")
-def inference_tensor_written(fn: Any, x: Tensor) -> Exception:
-    """Return the error for a write outside inference_mode."""
-    what = f"an in-place update of an inference tensor of shape {tuple(x.shape)} outside inference_mode is not allowed"
-    return error(RuntimeError, name_of_write(fn), what, "clone() it first")
+EXPLAINED |= {
+    "inference tensors cannot be modified outside of inference_mode": lambda fn, x: error(
+        RuntimeError,
+        name_of_write(fn),
+        f"an in-place update of an inference tensor of shape {tuple(x.shape)} outside inference_mode is not allowed",
+        "clone() it first",
+    ),
+    "this view cannot be modified in place": lambda fn, x: error(
+        RuntimeError,
+        name_of_write(fn),
+        f"a view of shape {tuple(x.shape)} is being modified in place, but {x._view.fixed}, so gradients of its base "
+        "would miss the change",
+        "make the view outside, or clone() it first",
+        notes=made_at(x, "the view is made"),
+    ),
+    "an output's memory was modified": lambda shape, reason, memory: error(
+        RuntimeError,
+        memory.writer,
+        f"a view of shape {shape} has new values, because its memory was modified in place through another tensor, but "
+        f"{reason}, so its gradient would miss the change",
+        "clone() it before the write"
+        + (f", or make a new tensor instead of the write, {ANEW[memory.writer]}" if memory.writer in ANEW else ""),
+        notes=noted("modified", memory.place),
+    ),
+    "the memory is read-only": lambda fn, x: error(
+        RuntimeError,
+        name_of_write(fn),
+        f"a tensor of shape {tuple(x.shape)} shares the memory of an array that is not writable",
+        "clone() it first, or pass array.copy() to from_numpy",
+    ),
+    "several elements share one place in memory": lambda fn, x: error(
+        RuntimeError,
+        name_of_write(fn),
+        f"unsupported operation: several elements of the expanded tensor of shape {tuple(x.shape)} refer "
+        "to a single memory location",
+        "clone() the tensor before writing to it",
+        notes=made_at(x),
+    ),
+}
 
 
 @explains("a leaf that requires grad is modified in place")
@@ -91,53 +125,6 @@ def of_leaf(x: Tensor, root: Tensor) -> str:
     if root is x:
         return f"a leaf Variable that requires grad, of shape {tuple(x.shape)}"
     return f"a view of a leaf Variable that requires grad, of shape {tuple(x.shape)} of {tuple(root.shape)}"
-
-
-@explains("this view cannot be modified in place")
-def fixed_view_written(fn: Any, x: Any) -> Exception:
-    """Return the error for a write to a view whose base cannot get a new history."""
-    return error(
-        RuntimeError,
-        name_of_write(fn),
-        f"a view of shape {tuple(x.shape)} is being modified in place, but {x._view.fixed}, so gradients of its base "
-        "would miss the change",
-        "make the view outside, or clone() it first",
-        notes=made_at(x, "the view is made"),
-    )
-
-
-@explains("an output's memory was modified")
-def memory_of_output_written(shape: tuple, reason: str, memory: Any) -> Exception:
-    """Return the error for a derivative of an output whose memory was modified through another tensor."""
-    return error(
-        RuntimeError,
-        memory.writer,
-        f"a view of shape {shape} has new values, because its memory was modified in place through another tensor, but "
-        f"{reason}, so its gradient would miss the change",
-        "clone() it before the write"
-        + (f", or make a new tensor instead of the write, {ANEW[memory.writer]}" if memory.writer in ANEW else ""),
-        notes=noted("modified", memory.place),
-    )
-
-
-@explains("the memory is read-only")
-def read_only_written(fn: Any, x: Tensor) -> Exception:
-    """Return the error for a write to the memory of a read-only array."""
-    what = f"a tensor of shape {tuple(x.shape)} shares the memory of an array that is not writable"
-    return error(RuntimeError, name_of_write(fn), what, "clone() it first, or pass array.copy() to from_numpy")
-
-
-@explains("several elements share one place in memory")
-def expanded_tensor_written(fn: Any, x: Tensor) -> Exception:
-    """Return the error for a write to an expanded tensor."""
-    return error(
-        RuntimeError,
-        name_of_write(fn),
-        f"unsupported operation: several elements of the expanded tensor of shape {tuple(x.shape)} refer "
-        "to a single memory location",
-        "clone() the tensor before writing to it",
-        notes=made_at(x),
-    )
 
 
 @explains("the result does not fit into the tensor")

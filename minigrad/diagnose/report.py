@@ -1,8 +1,9 @@
 """Register the function that explains each fault that core finds, and the phrases that explanations share.
 
 Core raises `problem(code, ...)` for an error and calls `notice(code, ...)` for a warning.  The code is the broken rule, as a
-sentence; the function that explains it is in the file named after the kind of mistake.  An explanation, or a search in the
-user's program, may meet code that it was not made for.  Its failure never replaces the error that it was to explain.
+sentence; the file of the theme has a row for it, or a function where the message depends on more.  An explanation, or a
+search in the user's program, may meet code that it was not made for.  Its failure never replaces the error that it was to
+explain.
 """
 
 from __future__ import annotations
