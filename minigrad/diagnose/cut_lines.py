@@ -43,6 +43,7 @@ from .users_program import (
     blocks,
     called_name,
     calls,
+    calls_in,
     conditions,
     differentiated,
     names_in,
@@ -109,11 +110,9 @@ def cleared_line() -> Place | None:
     if (begun := running_line()) is None:
         return None
     step, scope = begun
-    every = [
-        n for s in statements(scope.tree) for n in ast.walk(s) if isinstance(n, ast.Call) and n.lineno < step.lineno
-    ]
-    last = max([c.lineno for c in every if called_name(c) == "backward"], default=step.lineno)
-    lines = [c.lineno for c in every if called_name(c) == "zero_grad" and c.lineno > last]
+    before = [c for c in calls_in(statements(scope.tree), "backward", "zero_grad") if c.lineno < step.lineno]
+    last = max([c.lineno for c in before if called_name(c) == "backward"], default=step.lineno)
+    lines = [c.lineno for c in before if called_name(c) == "zero_grad" and c.lineno > last]
     return Place(scope.file, lines[0]) if lines else None
 
 
@@ -122,8 +121,7 @@ def loss_before(leaf: Any = None) -> tuple[ast.expr, Scope] | None:
     if (begun := running_line(leaf)) is None:
         return None
     step, scope = begun
-    every = [n for s in statements(scope.tree) for n in ast.walk(s) if isinstance(n, ast.Call)]
-    before = [c for c in every if called_name(c) == "backward" and c.lineno <= step.lineno]
+    before = [c for c in calls_in(statements(scope.tree), "backward") if c.lineno <= step.lineno]
     return (differentiated(before[-1], scope), scope) if before else None
 
 
@@ -286,8 +284,8 @@ def cut_by(node: ast.AST, scope: Scope) -> End | None:
         of = resolved(node.value, scope)
         if isinstance(of, Tensor) and of._grad is not None and of._grad._edge is None:
             why = "holds numbers without a history, because create_graph is not set"
-            every = [n for s in statements(scope.tree) for n in ast.walk(s) if isinstance(n, ast.Call)]
-            before = {n.lineno: n for n in every if called_name(n) == "backward" and n.lineno < node.lineno}
+            every = calls_in(statements(scope.tree), "backward")
+            before = {n.lineno: n for n in every if n.lineno < node.lineno}
             only = [*before.values()] if len(before) == 1 else [node]
             return scope.end(only[0], ".grad", why, ONCE[1])
     if ended := ends_history(node, scope):
@@ -302,17 +300,15 @@ def cut_by(node: ast.AST, scope: Scope) -> End | None:
         return end_in_function(node, without_derivative, scope)
     if not any(k.arg == "create_graph" for k in node.keywords):
         return scope.end(node, name, *ONCE)
-    applied = [n for n in called_before(given[0], scope) if called_name(n) == "apply"]
-    return next((end for n in applied if (end := end_in_function(n, constant_backward, scope))), None)
+    return next(
+        (end for n in applied_before(given[0], scope) if (end := end_in_function(n, constant_backward, scope))), None
+    )
 
 
-def called_before(node: ast.expr, scope: Scope) -> list[ast.Call]:
-    """Return the calls in an expression, and in the lines that gave its variables their values."""
-    expressions = [
-        node,
-        *[value for name in names_in(parts(node)) for _, value in assignments(scope.tree, name, position(node))],
-    ]
-    return [n for e in expressions for n in ast.walk(e) if isinstance(n, ast.Call)]
+def applied_before(node: ast.expr, scope: Scope) -> list[ast.Call]:
+    """Return the calls of apply in an expression, and in the lines that gave its variables their values."""
+    lines = [value for n in names_in(parts(node)) for _, value in assignments(scope.tree, n, position(node))]
+    return calls_in([node, *lines], "apply")
 
 
 def end_in_function(call: ast.Call, search: Callable, scope: Scope) -> End | None:

@@ -29,6 +29,7 @@ from .users_program import (
     Scope,
     assigned,
     called_name,
+    calls_in,
     cells_before,
     differentiated,
     names_in,
@@ -214,8 +215,8 @@ def switch_line() -> Place | None:
     if (frame := user_frame()) is None:
         return None
     file = frame.f_code.co_filename
-    calls = [n for n in ast.walk(parsed(file) or ast.Module([], [])) if isinstance(n, ast.Call)]
-    lines = [n.lineno for n in calls if called_name(n) == "set_grad_enabled" and any(map(is_false, n.args))]
+    calls = calls_in(parsed(file) or [], "set_grad_enabled")
+    lines = [n.lineno for n in calls if any(map(is_false, n.args))]
     return Place(file, lines[0]) if lines else None
 
 

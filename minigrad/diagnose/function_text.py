@@ -17,7 +17,7 @@ from ..core.tensor import Tensor, is_float
 from ..errors import warn
 from ..places import Place, parsed, users_code
 from .report import searches
-from .users_program import body_of, called_name, names_in, statements
+from .users_program import body_of, called_name, calls_in, names_in, statements
 
 _whole: WeakKeyDictionary[type, tuple[dict, int]] = WeakKeyDictionary()  # Function -> dtypes by output, their number
 READS_NUMBERS = ("item", "tolist", "numpy", "detach")
@@ -57,7 +57,7 @@ def whole(cls: Any) -> tuple[Place | None, str, str] | None:
 
 def marked(cls: Any) -> tuple[Place, str, str] | None:
     """Return the line where forward marks an output as non-differentiable, with the reason and the fix; None if it does not."""
-    for call, file in calls_in(cls, "forward", "setup_context"):
+    for call, file in calls_of(cls, "forward", "setup_context"):
         if called_name(call) == "mark_non_differentiable":
             code = ", ".join(map(ast.unparse, call.args))
             why = f"marks its output {code} as non-differentiable, so it has no history"
@@ -73,7 +73,7 @@ def constant_backward(cls: Any) -> tuple[Place, str, str] | None:
 
 def numbers_in_backward(cls: Any) -> tuple[Place, str, str] | None:
     """Return the line of a backward that turns a tensor into numbers, with the reason and the fix; or None."""
-    for call, file in calls_in(cls, "backward", "vjp"):
+    for call, file in calls_of(cls, "backward", "vjp"):
         if isinstance(call.func, ast.Attribute) and call.func.attr in READS_NUMBERS:
             why = f"computes its gradient with {ast.unparse(call)}, which has no history"
             return (
@@ -101,7 +101,7 @@ def computed_on_ctx(cls: Any) -> tuple[Place, str, str] | None:
 def saved_intermediate(cls: Any) -> tuple[Place, str, str] | None:
     """Return the line that saves a tensor that is neither an input nor an output, with the reason and the fix; or None."""
     known = named(cls)
-    for call, file in calls_in(cls, "forward", "setup_context"):
+    for call, file in calls_of(cls, "forward", "setup_context"):
         for a in call.args if called_name(call) == "save_for_backward" else ():
             if isinstance(a, ast.Name) and a.id not in known:
                 why = f"saves {a.id}, which forward has computed without recording"
@@ -136,11 +136,11 @@ def named(cls: Any) -> set[str]:
     return found
 
 
-def calls_in(cls: Any, *methods: str) -> Iterator[tuple[ast.Call, str]]:
+def calls_of(cls: Any, *methods: str) -> Iterator[tuple[ast.Call, str]]:
     """Yield the calls in a Function's methods, with the file."""
     for name in methods:
         for tree, file in tree_of(cls, name):
-            yield from [(n, file) for n in ast.walk(tree) if isinstance(n, ast.Call)]
+            yield from [(n, file) for n in calls_in(tree)]
 
 
 def tree_of(cls: Any, name: str) -> Iterator[tuple[ast.AST, str]]:
@@ -172,7 +172,7 @@ def check_function(cls: Any) -> None:
 @searches()
 def warn_drawn_again(cls: Any) -> None:
     """Warn if forward and backward each draw a mask and multiply by it, and forward saves nothing of it."""
-    calls = [call for call, _ in calls_in(cls, "forward", "setup_context", "backward")]
+    calls = [call for call, _ in calls_of(cls, "forward", "setup_context", "backward")]
     if any(called_name(c) in SEEDS or any(k.arg == "generator" for k in c.keywords) for c in calls):
         return
     masks = {name: drawn for name in ("forward", "backward") for drawn in drawn_masks(cls, name)}
@@ -232,6 +232,6 @@ def keeps(cls: Any, drawn: set[str]) -> bool:
             return True
     arguments = {a.arg for tree, _ in tree_of(cls, "forward") for a in ast.walk(tree) if isinstance(a, ast.arg)}
     saved = [
-        a for call, _ in calls_in(cls, "setup_context") if called_name(call).startswith("save_for") for a in call.args
+        a for call, _ in calls_of(cls, "setup_context") if called_name(call).startswith("save_for") for a in call.args
     ]
     return any(not isinstance(a, ast.Name) or a.id not in arguments for a in saved) and bool(named(cls))

@@ -267,8 +267,7 @@ BYTE = (255, 256, 127.5, 128)
 @searches()
 def check_data() -> None:
     """Warn about data that the loops around the running backward normalise in place, part by part, in every round."""
-    frame = user_frame()
-    if frame is None or not PART.found_in(frame.f_code.co_filename) or (begun := running_line()) is None:
+    if (begun := running_line(like=PART)) is None:
         return
     call, scope = begun
     loops = [s for s in statements(scope.tree) if isinstance(s, (ast.For, ast.While)) and holds([s], call.lineno)]

@@ -22,7 +22,7 @@ from ..core.tensor import Tensor
 from ..errors import warn
 from ..ops.compare import ClampBetween
 from ..ops.random import Draw
-from ..places import Place, noted, parsed, user_frame, user_place
+from ..places import Place, noted, parsed, user_place
 from .cut_lines import line_of_call
 from .histories import DRAWN, entered, returned, takes_history
 from .modules import is_module, parameters_of
@@ -35,6 +35,7 @@ from .users_program import (
     assignments,
     blocks,
     called_name,
+    calls_in,
     differentiated,
     names_in,
     parts,
@@ -106,13 +107,9 @@ def pairs(node: Any) -> tuple[tuple, Pairing] | None:
 
 def on_purpose(code: str, scope: Scope, before: float) -> bool:
     """Return True for a variable that the program makes a column with x[:, None] or unsqueeze, to get all pairs."""
-    for _, value in assignments(scope.tree, code, before)[:1]:
-        for n in ast.walk(value):
-            if isinstance(n, ast.Call) and called_name(n) == "unsqueeze":
-                return True
-            if isinstance(n, ast.Subscript) and any(getattr(i, "value", n) is None for i in ast.walk(n.slice)):
-                return True
-    return False
+    made = [n for _, value in assignments(scope.tree, code, before)[:1] for n in ast.walk(value)]
+    indices = [i for n in made if isinstance(n, ast.Subscript) for i in ast.walk(n.slice)]
+    return bool(calls_in(made, "unsqueeze")) or any(getattr(i, "value", i) is None for i in indices)
 
 
 def operations(operator: type, node: ast.expr, scope: Scope, before: float) -> Iterator[tuple[ast.BinOp, str, Tensor]]:
@@ -137,8 +134,7 @@ DEEPEST = 64  # terms
 @searches()
 def check_terms() -> None:
     """Warn about penalties without a gradient in the loss whose backward is running."""
-    frame = user_frame()
-    if frame is None or not CUTS.found_in(frame.f_code.co_filename) or (begun := running_line()) is None:
+    if (begun := running_line(like=CUTS)) is None:
         return
     call, scope = begun
     for term, of in terms(differentiated(call, scope), scope, position(call), set()):
@@ -242,12 +238,10 @@ def cut_in(term: ast.expr, scope: Scope) -> Any:
 
 def differs(node: ast.expr, scope: Scope) -> bool:
     """Return True if the program also differentiates a value by a call: its gradient comes from there."""
-    calls = [n for n in ast.walk(parsed(scope.file) or scope.tree) if isinstance(n, ast.Call)]
-    texts = [
-        ast.unparse(n.func.value) for n in calls if isinstance(n.func, ast.Attribute) and n.func.attr == "backward"
-    ]
-    texts += [ast.unparse(n.args[0]) for n in calls if called_name(n) == "grad" and n.args]
-    return ast.unparse(node) in texts
+    calls = calls_in(parsed(scope.file) or scope.tree, "backward", "grad")
+    of = [n.func.value for n in calls if isinstance(n.func, ast.Attribute) and n.func.attr == "backward"]
+    of += [n.args[0] for n in calls if called_name(n) == "grad" and n.args]
+    return ast.unparse(node) in map(ast.unparse, of)
 
 
 def is_parameter(node: ast.expr, scope: Scope) -> bool:

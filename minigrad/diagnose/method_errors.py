@@ -21,7 +21,7 @@ from ..errors import error, warn
 from ..places import Place, defined_at, noted, raised_at, user_place, users_code, users_part
 from ..tensors.nested import tensors_in
 from .ctx import PROTOCOL, misspelt, no_attribute, where
-from .function_text import calls_in
+from .function_text import calls_of
 from .leaves import Foreign
 from .report import EXPLAINED, argument_names, counted, described, explains
 from .users_program import called_name
@@ -200,7 +200,7 @@ def saving(cls: type[Function]) -> list[str]:
     """Return a note with the line that saves the tensors of a Function, if exactly one does."""
     found = [
         Place(file, call.lineno)
-        for call, file in calls_in(cls, "forward", "setup_context")
+        for call, file in calls_of(cls, "forward", "setup_context")
         if called_name(call) in SAVES
     ]
     return noted("they are saved", found[0]) if len(found) == 1 else []

@@ -18,7 +18,7 @@ from ..core.frames import current
 from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..events import events
-from ..places import Place, callee, noted, parsed, running, user_frame, user_place, variables
+from ..places import Place, callee, noted, parsed, running, user_frame, user_place
 from .cut_lines import written_in_place
 from .modules import is_module
 from .report import explains, searches
@@ -27,7 +27,6 @@ from .users_program import (
     LinesLike,
     Scope,
     blocks,
-    body_of,
     called_name,
     holds,
     is_users,
@@ -36,6 +35,7 @@ from .users_program import (
     reaches,
     resolved,
     running_line,
+    scope_of,
     statements,
     written,
 )
@@ -55,12 +55,8 @@ def check_source(*names: str) -> bool:
 
     With names, look for these methods alone.
     """
-    if (frame := user_frame()) is None:
+    if (scope := scope_of(user_frame(), like=SLIPS)) is None:
         return False
-    file = frame.f_code.co_filename
-    if not SLIPS.found_in(file) or (tree := parsed(file)) is None:
-        return False
-    scope = Scope(body_of(frame.f_code, tree), file, variables(frame))
     found = [s for s in not_called(scope) if not names or s.value.attr in names]
     for s in found:
         warn_not_called(s, scope)
@@ -73,7 +69,7 @@ def check_source(*names: str) -> bool:
             name,
             f"the assignment gives the loop's variable {name} a new tensor; the parameter itself does not change",
             f"update it in place: {written_in_place(name, s.value)}",
-            Place(file, s.lineno),
+            Place(scope.file, s.lineno),
         )
     for value in () if names else scope.values.values():
         if is_module(value):
@@ -153,11 +149,7 @@ def check_loop(roots: Sequence) -> None:
 
     At its second backward the gradient of the first is still there.
     """
-    if (
-        (frame := user_frame()) is None
-        or not SLIPS.found_in(frame.f_code.co_filename)
-        or (begun := running_line()) is None
-    ):
+    if (begun := running_line(like=SLIPS)) is None:
         return
     call, scope = begun
     if (loop := innermost(scope.tree, call.lineno)) is None:
@@ -226,10 +218,10 @@ READERS = frozenset("zip list tuple sum enumerate sorted grad clip_grad_norm_ cl
 @searches()
 def warn_read_again(who: str, params: Any, model: Any) -> None:
     """Warn about an iterator of a model's parameters that a call reads to its end, and that a later line reads again."""
-    if (frame := user_frame()) is None or (tree := parsed(frame.f_code.co_filename)) is None:
+    if (frame := user_frame()) is None or (found := scope_of(frame)) is None:
         return
-    scope, line, file = body_of(frame.f_code, tree), frame.f_lineno, frame.f_code.co_filename
-    name = next((name for name, value in variables(frame).items() if value is params), "")
+    scope, line, file = found.tree, frame.f_lineno, found.file
+    name = next((name for name, value in found.values.items() if value is params), "")
     runs = [s for s in statements(scope) if s.lineno <= line <= (s.end_lineno or 0)]
     bound = [s for s, _ in written(scope).get(name, ())]
     if not runs or len(bound) != 1:

@@ -13,7 +13,7 @@ import linecache
 import math
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import CodeType, FrameType, ModuleType
@@ -216,6 +216,13 @@ def called_name(call: ast.Call) -> str:
     return getattr(call.func, "attr", getattr(call.func, "id", ""))
 
 
+def calls_in(nodes: ast.AST | Iterable[ast.AST], *names: str) -> list[ast.Call]:
+    """Return the calls in a tree or in several, in order of their levels; with names, those of functions called like this."""
+    trees = [nodes] if isinstance(nodes, ast.AST) else nodes
+    every = [n for tree in trees for n in ast.walk(tree) if isinstance(n, ast.Call)]
+    return [call for call in every if not names or called_name(call) in names]
+
+
 def calls(name: str, node: ast.AST) -> bool:
     """Return True if a node calls an operation: x.floor(), torch.floor(x), self.softmax(x), or an operator, x // y."""
     if isinstance(node, ast.BinOp):
@@ -351,14 +358,21 @@ def is_users(f: Any) -> bool:
     return inspect.isfunction(f) and users_code(f) is not None
 
 
-def running_line(leaf: Any = None, frame: FrameType | None = None) -> tuple[ast.Call, Scope] | None:
+def running_line(
+    leaf: Any = None, frame: FrameType | None = None, like: LinesLike | None = None
+) -> tuple[ast.Call, Scope] | None:
     """Return the call that the user's line, or another frame of the user, is running, and the scope that it runs in."""
-    frame = frame or user_frame()
-    if frame is None or (tree := parsed(frame.f_code.co_filename)) is None:
+    scope = scope_of(frame or user_frame(), leaf, like)
+    call = None if scope is None else running(scope.frame, ast.Call)
+    return None if scope is None or call is None else (call, scope)
+
+
+def scope_of(frame: FrameType | None, leaf: Any = None, like: LinesLike | None = None) -> Scope | None:
+    """Return the scope that a frame runs in; None without its text, or if its file has no line `like` some pattern."""
+    file = "" if frame is None else frame.f_code.co_filename
+    if frame is None or like is not None and not like.found_in(file) or (tree := parsed(file)) is None:
         return None
-    scope = Scope(body_of(frame.f_code, tree), frame.f_code.co_filename, variables(frame), frame, leaf)
-    call = running(frame, ast.Call)
-    return None if call is None else (call, scope)
+    return Scope(body_of(frame.f_code, tree), file, variables(frame), frame, leaf)
 
 
 def differentiated(call: ast.Call, scope: Scope) -> ast.expr:
