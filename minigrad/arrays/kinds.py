@@ -58,8 +58,17 @@ def as_array(raw: Any) -> Any:
 
 
 def host(a: Any) -> np.ndarray:
-    """Return the array in the computer's memory: itself, or a copy of the array on the device."""
-    return a.to_host() if on_device(a) else a
+    """Return the array in the computer's memory, to read only: itself, or a copy of the array on the device."""
+    return np.broadcast_to(distinct(a).to_host(), a.shape) if on_device(a) else a
+
+
+def distinct(a: np.ndarray) -> np.ndarray:
+    """Return an array without the elements that its expanded dimensions repeat, of which each keeps one.
+
+    >>> distinct(np.broadcast_to(np.arange(3), (10**12, 3))).shape
+    (1, 3)
+    """
+    return a if 0 not in a.strides else a[tuple([slice(1) if step == 0 else slice(None) for step in a.strides])]
 
 
 def laid_out(memory: Any, shape: tuple, dtype: Any, offset: int, strides: tuple) -> Any:

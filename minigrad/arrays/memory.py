@@ -46,15 +46,6 @@ def storage(a: np.ndarray) -> np.ndarray:
         a = base
 
 
-def distinct(a: np.ndarray) -> np.ndarray:
-    """Return an array without the elements that its expanded dimensions repeat, of which each keeps one.
-
-    >>> distinct(np.broadcast_to(np.arange(3), (10**12, 3))).shape
-    (1, 3)
-    """
-    return a if 0 not in a.strides else a[tuple([slice(1) if step == 0 else slice(None) for step in a.strides])]
-
-
 def is_pinned(a: np.ndarray) -> bool:
     """Return True if minigrad pinned an array's memory (kernels/cuda/pinned.py), so that a GPU copies it at full speed."""
     return getattr(storage(a).base, "pinned", False)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.memory import distinct
+from ..arrays.kinds import distinct
 from ..errors import error
 from ..places import Place
 from ..record.build import flows_of, numbered

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.dtypes import FLOATS
-from ..arrays.kinds import host
-from ..arrays.memory import distinct
+from ..arrays.kinds import distinct, host
 from ..arrays.shapes import broadcast_shape, broadcastable
 from ..core.frames import OFF, Frame, apply_at, use
 from ..core.function import as_tuple

@@ -12,7 +12,7 @@ import string
 
 import numpy as np
 
-from ..arrays.memory import distinct
+from ..arrays.kinds import distinct
 
 PANELS = 4  # matrices of a tensor with more than two dimensions
 WIDEST = 48  # cells of a row

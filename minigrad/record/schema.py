@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.dtypes import FLOATS
-from ..arrays.kinds import host
-from ..arrays.memory import distinct
+from ..arrays.kinds import distinct, host
 from .constants import brief
 from .grid import grid
 

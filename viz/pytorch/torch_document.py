@@ -23,7 +23,7 @@ import torch
 from torch._C import _functorch as functorch
 from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 
-from minigrad.arrays.memory import distinct
+from minigrad.arrays.kinds import distinct
 from minigrad.errors import error
 from minigrad.files import written
 from minigrad.record import schema

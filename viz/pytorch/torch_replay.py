@@ -16,7 +16,7 @@ import torch
 from torch.utils._pytree import tree_map
 
 import minigrad
-from minigrad.arrays.memory import distinct
+from minigrad.arrays.kinds import distinct
 from minigrad.autograd import forward_ad
 from minigrad.core.frames import ON, use
 from minigrad.core.tensor import wrap
