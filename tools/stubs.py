@@ -20,7 +20,7 @@ from typing import Any
 
 from minigrad import Tensor
 from minigrad.compat import placeholders
-from minigrad.diagnose.misspelt_names import Called, Misspelt
+from minigrad.diagnose.missing_names import Called, Misspelt
 from minigrad.ops.base.registry import TABLE
 from minigrad.tensors import conversion, hooks, methods
 

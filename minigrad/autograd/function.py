@@ -24,7 +24,7 @@ from ..core.function import Function, as_tuple
 from ..core.graph import history
 from ..core.saved import Saved
 from ..core.tensor import Box, Tensor, describe
-from ..diagnose.wording import counted
+from ..diagnose.report import counted
 from ..errors import error
 from ..layers.generated import Example
 from ..layers.outputs import OutputIn

@@ -22,11 +22,11 @@ from ..core.frames import current, recorder_of
 from ..core.graph import Leaf, history, key
 from ..core.tensor import Tensor, wrap
 from ..diagnose import debug as debugging
-from ..diagnose.data_writes import pending
 from ..diagnose.debug import anomaly as looking
 from ..diagnose.first_backward import is_due
-from ..diagnose.made_lines import made_at
+from ..diagnose.inplace_writes import pending
 from ..diagnose.optimizers import read_for
+from ..diagnose.users_program import made_at
 from ..errors import error
 from ..events import events, services
 from ..layers.batch import batched

@@ -1,4 +1,4 @@
-"""Find, explain and report mistakes: one file for each kind.
+"""Find, explain and report mistakes: one file for each theme.
 
 `install` plugs them into minigrad/events.py; core raises and warns through report.py.
 """
@@ -9,7 +9,6 @@ from ..errors import EXPLAIN
 from ..events import events, services
 from . import (
     arguments,
-    captured_tensors,
     ctx,
     debug,
     detached,
@@ -17,13 +16,13 @@ from . import (
     gradient_hooks,
     inplace_writes,
     leaves,
-    misspelt_names,
+    missing_names,
     nan,
     nan_losses,
     observer,
     python_errors,
-    python_values,
     report,
+    slips,
     transforms,
     user_methods,
 )
@@ -33,7 +32,7 @@ def install() -> None:
     """Take over the services for errors, warnings and calls of users' methods, and observe the process."""
     services.provide(problem=report.problem, notice=report.notice, call_method=user_methods.call_method)
     events.add(observer.DIAGNOSIS)
-    misspelt_names.install(Tensor)
+    missing_names.install(Tensor)
     EXPLAIN.append(python_errors.note)
     python_errors.install()
     if debug.ALWAYS:

@@ -23,8 +23,8 @@ from ..errors import InternalError, Interruption, MinigradError, error, no_room
 from ..ops.base.registry import TABLE
 from ..ops.public_functions import SPELLINGS
 from ..places import through_users_code, user_frame, variables
-from .made_lines import made_at, without_return
 from .report import explains
+from .users_program import made_at, without_return
 from .wrong_types import by_name, longest, misfit, number, operand
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Check the ctx after a user's forward, and report mistakes as soon as it returns.
+"""Check the ctx after a user's forward, and report mistakes as soon as it returns; name methods that a Function lacks.
 
 Nothing here runs for a ctx without attributes and marks.
 """
@@ -13,15 +13,25 @@ from typing import Any
 
 from ..arrays.dtypes import FLOATS
 from ..core.context import Ctx, index_of_identical
+from ..core.function import Function
 from ..core.saved import plain_tensor, version
 from ..core.tensor import Tensor, is_float
 from ..errors import error, warn
-from ..places import READS, STORES, Place, attribute_at, local_variables, noted, return_of, steps, user_frame
+from ..places import (
+    READS,
+    STORES,
+    Place,
+    attribute_at,
+    defined_at,
+    local_variables,
+    noted,
+    return_of,
+    steps,
+    user_frame,
+)
 from ..tensors.nested import tensors_in
-from .debug import Notes
 from .inplace_writes import of_leaf
-from .report import explains
-from .wording import argument_names
+from .report import EXPLAINED, Notes, argument_names, explains
 
 # public names of a ctx
 PROTOCOL = ("mark_dirty", "mark_non_differentiable", "needs_input_grad", "save_for_backward", "save_for_forward",
@@ -188,15 +198,29 @@ def saved_twice(ctx: Any, method: str, before: tuple) -> Exception:
     )
 
 
-@explains("saved_tensors cannot be set")
-def saved_tensors_assigned(ctx: Any) -> Exception:
-    """Return the error for assigning to ctx.saved_tensors."""
-    return error(
+EXPLAINED |= {
+    "saved_tensors cannot be set": lambda ctx: error(
         AttributeError,
         type(ctx).__name__,
         "ctx.saved_tensors is read-only: it returns the tensors of save_for_backward",
         "call ctx.save_for_backward(a, b)",
-    )
+    ),
+    "mark_dirty takes inputs": lambda ctx, d: error(
+        RuntimeError,
+        f"{ctx._fn.__name__}.forward",
+        f"calls mark_dirty on a tensor of shape {tuple(d.shape)} that is not one of its inputs",
+        "mark only inputs that forward modifies in place, and no new tensors",
+        notes=noted("marked", attribute_at(method_of(ctx), READS, "mark_dirty")),
+    ),
+    "forward returns the inputs that it marks dirty": lambda ctx, d: error(
+        RuntimeError,
+        f"{ctx._fn.__name__}.forward",
+        "some elements marked as dirty during the forward method were not returned as output: mark_dirty received an input "
+        f"of shape {tuple(d.shape)}, which forward does not return",
+        "return the input that forward modifies in place",
+        notes=return_of(ctx._fn.forward),
+    ),
+}
 
 
 @explains("forward modifies an input without mark_dirty")
@@ -220,31 +244,6 @@ def unmarked(ctx: Any, args: tuple, a: Tensor, how: str, where: Any, notes: Sequ
         f"call ctx.mark_dirty({name}) and return {name}, or work on a copy: {name}.clone(), or in NumPy {name}.numpy().copy()",
         where,
         notes,
-    )
-
-
-@explains("mark_dirty takes inputs")
-def dirty_no_input(ctx: Any, d: Tensor) -> Exception:
-    """Return the error for marking a tensor that is not an input."""
-    return error(
-        RuntimeError,
-        f"{ctx._fn.__name__}.forward",
-        f"calls mark_dirty on a tensor of shape {tuple(d.shape)} that is not one of its inputs",
-        "mark only inputs that forward modifies in place, and no new tensors",
-        notes=noted("marked", attribute_at(method_of(ctx), READS, "mark_dirty")),
-    )
-
-
-@explains("forward returns the inputs that it marks dirty")
-def dirty_not_returned(ctx: Any, d: Tensor) -> Exception:
-    """Return the error for an input that forward marks but does not return."""
-    return error(
-        RuntimeError,
-        f"{ctx._fn.__name__}.forward",
-        "some elements marked as dirty during the forward method were not returned as output: mark_dirty received an input "
-        f"of shape {tuple(d.shape)}, which forward does not return",
-        "return the input that forward modifies in place",
-        notes=return_of(ctx._fn.forward),
     )
 
 
@@ -302,4 +301,65 @@ def output_no_tensor(ctx: Any, args: tuple, returned: tuple) -> None:
             f"returns {kinds} and no tensor, so argument {wanting}, of shape {tuple(args[wanting].shape)}, gets no gradient",
             "return a tensor; convert a NumPy array with minigrad.from_numpy(...)",
             notes=return_of(ctx._fn.forward),
+        )
+
+
+METHODS = ("forward", "setup_context", "backward", "jvp", "vmap")
+
+
+def misspelt(cls: type[Function], name: str) -> tuple[str, list[str]] | None:
+    """Return a method of the class whose name is almost `name`, and a note with its line; None if there is none."""
+    found = [m for m in vars(cls) if m not in METHODS and callable(getattr(cls, m)) and not m.startswith("_")]
+    near = difflib.get_close_matches(name, found, 1, 0.85)
+    return (near[0], noted(f"`{near[0]}` is", defined_at(getattr(cls, near[0])))) if near else None
+
+
+@explains("the Function has no backward")
+def no_backward(cls: type[Function]) -> Exception:
+    """Return the error for differentiating a Function without backward."""
+    what = "you must implement either the backward or vjp method for your custom autograd.Function to use it with "
+    return missing(cls, "backward", what + "backward mode AD")
+
+
+@explains("the Function has no jvp")
+def no_jvp(cls: type[Function]) -> Exception:
+    """Return the error for passing tangents to a Function without jvp."""
+    what = "you must implement the jvp function for custom autograd.Function to use it with forward mode AD"
+    return missing(cls, "jvp", what)
+
+
+def missing(cls: type[Function], name: str, what: str) -> Exception:
+    """Return the error for a missing method."""
+    fix = f"add a @staticmethod def {name}(ctx, {'*args)' if name == 'forward' else WRITTEN[name]}"
+    if (near := misspelt(cls, name)) is None:
+        return error(
+            NotImplementedError, cls.__name__, what, fix, notes=noted("its forward is", defined_at(cls.forward))
+        )
+    return error(
+        NotImplementedError,
+        cls.__name__,
+        f"{what}; the class has a method `{near[0]}`",
+        f"rename {near[0]} to {name}",
+        notes=near[1],
+    )
+
+
+WRITTEN = {
+    "backward": "grad_output)",
+    "jvp": "*tangents) that returns a tangent for each output; for second derivatives without jvp use jacrev(jacrev(f)) "
+    "instead of hessian(f)",
+}
+
+
+def check_names(cls: type[Function]) -> None:
+    """Check at a Function's first call that it has a forward and no misspelt setup_context."""
+    if cls.forward is Function.forward:
+        raise missing(cls, "forward", "you must implement the forward function for custom autograd.Function")
+    if cls.combined and (near := misspelt(cls, "setup_context")) is not None:
+        warn(
+            "misspelt-method",
+            cls.__name__,
+            f"has a method `{near[0]}` but no setup_context: minigrad never calls it",
+            f"rename {near[0]} to setup_context",
+            notes=near[1],
         )

@@ -8,52 +8,54 @@ its body.  Debug mode, which notes each cut as it happens, does not need this.
 from __future__ import annotations
 
 import ast
-import math
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from types import FrameType, ModuleType
 from typing import Any
 
 from ..core.function import Function
 from ..core.tensor import Tensor
-from ..places import LONGEST, Place, caller_of, parsed, running, user_frame, variables
-from .cut_functions import constant_backward, without_derivative
-from .cut_reasons import METHODS, OFF, ONCE, POSITIONS
+from ..places import LONGEST, Place, caller_of, parsed
+from .function_text import constant_backward, without_derivative
 from .histories import (
-    DEEPEST,
-    End,
-    Scope,
-    Tracked,
+    METHODS,
+    OFF,
+    ONCE,
+    POSITIONS,
     ends_history,
     entered,
     keeps_history,
     living,
-    resolved,
     returned,
     runs,
     takes_history,
     takes_positions,
 )
 from .modules import is_module
-from .program_tree import (
-    around,
+from .report import searches
+from .users_program import (
+    DEEPEST,
+    End,
+    Scope,
+    Tracked,
+    assigned,
     assignments,
     assigns,
     begins,
     blocks,
-    body_of,
     called_name,
     calls,
+    calls_in,
     conditions,
+    differentiated,
     names_in,
     names_switch,
     parts,
     position,
+    resolved,
+    running_line,
     statements,
     switched_off,
     written,
 )
-from .report import searches
 
 
 @searches()
@@ -108,11 +110,9 @@ def cleared_line() -> Place | None:
     if (begun := running_line()) is None:
         return None
     step, scope = begun
-    every = [
-        n for s in statements(scope.tree) for n in ast.walk(s) if isinstance(n, ast.Call) and n.lineno < step.lineno
-    ]
-    last = max([c.lineno for c in every if called_name(c) == "backward"], default=step.lineno)
-    lines = [c.lineno for c in every if called_name(c) == "zero_grad" and c.lineno > last]
+    before = [c for c in calls_in(statements(scope.tree), "backward", "zero_grad") if c.lineno < step.lineno]
+    last = max([c.lineno for c in before if called_name(c) == "backward"], default=step.lineno)
+    lines = [c.lineno for c in before if called_name(c) == "zero_grad" and c.lineno > last]
     return Place(scope.file, lines[0]) if lines else None
 
 
@@ -121,8 +121,7 @@ def loss_before(leaf: Any = None) -> tuple[ast.expr, Scope] | None:
     if (begun := running_line(leaf)) is None:
         return None
     step, scope = begun
-    every = [n for s in statements(scope.tree) for n in ast.walk(s) if isinstance(n, ast.Call)]
-    before = [c for c in every if called_name(c) == "backward" and c.lineno <= step.lineno]
+    before = [c for c in calls_in(statements(scope.tree), "backward") if c.lineno <= step.lineno]
     return (differentiated(before[-1], scope), scope) if before else None
 
 
@@ -168,25 +167,6 @@ def carried_line() -> Place | None:
             names = {n for t in s.targets for n in names_in(ast.walk(t))} & set(names_in(ast.walk(s.value)))
             lines |= {s.lineno for name in names if scope.has_history(scope.values.get(name))}
     return Place(scope.file, lines.pop()) if len(lines) == 1 else None
-
-
-def running_line(leaf: Any = None, frame: FrameType | None = None) -> tuple[ast.Call, Scope] | None:
-    """Return the call that the user's line, or another frame of the user, is running, and the scope that it runs in."""
-    frame = frame or user_frame()
-    if frame is None or (tree := parsed(frame.f_code.co_filename)) is None:
-        return None
-    scope = Scope(body_of(frame.f_code, tree), frame.f_code.co_filename, variables(frame), frame, leaf)
-    call = running(frame, ast.Call)
-    return None if call is None else (call, scope)
-
-
-def differentiated(call: ast.Call, scope: Scope) -> ast.expr:
-    """Return the expression that a call differentiates."""
-    if isinstance(call.func, ast.Attribute) and not isinstance(resolved(call.func.value, scope), ModuleType):
-        return call.func.value  # loss.backward()
-    if isinstance(getattr(resolved(call.func, scope), "__self__", None), Tensor):
-        return call.func  # f = loss.backward; f()
-    return next(iter([*call.args, *[k.value for k in call.keywords]]), call.func)  # autograd.grad(loss, w)
 
 
 # ---------------------------------------------------------------------- the search
@@ -235,23 +215,6 @@ def sets(s: ast.stmt, read: set[str] | None) -> bool:
     targets = [*getattr(s, "targets", ()), getattr(s, "target", None)]
     attributes = [t.attr for t in targets if isinstance(t, ast.Attribute) and isinstance(t.value, ast.Name)]
     return read is None or not attributes or bool(read & set(attributes))
-
-
-def assigned(name: str, scope: Scope, before: float) -> list[tuple[ast.stmt, ast.expr, Scope]]:
-    """Return the statements that may have given a variable its value, with the value and the scope: this or an outer one."""
-    if found := assignments(scope.tree, name, before):
-        return [(s, value, scope) for s, value in found]
-    parameters = ast.walk(scope.tree.args) if isinstance(scope.tree, (ast.FunctionDef, ast.Lambda)) else ()
-    if any(isinstance(a, ast.arg) and a.arg == name for a in parameters):
-        return []
-    for tree, file in around(scope.tree, scope.file):
-        if found := assignments(tree, name, math.inf):
-            own = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-            local = own if isinstance(tree, ast.FunctionDef) else set()  # whose values are gone
-            values = {key: value for key, value in scope.values.items() if key not in local}
-            outer = replace(scope, tree=tree, file=file, values=values, frame=None, rebound={})
-            return [(s, value, outer) for s, value in found]
-    return []
 
 
 def living_parts(node: ast.AST, scope: Scope) -> Iterator[ast.AST]:
@@ -321,8 +284,8 @@ def cut_by(node: ast.AST, scope: Scope) -> End | None:
         of = resolved(node.value, scope)
         if isinstance(of, Tensor) and of._grad is not None and of._grad._edge is None:
             why = "holds numbers without a history, because create_graph is not set"
-            every = [n for s in statements(scope.tree) for n in ast.walk(s) if isinstance(n, ast.Call)]
-            before = {n.lineno: n for n in every if called_name(n) == "backward" and n.lineno < node.lineno}
+            every = calls_in(statements(scope.tree), "backward")
+            before = {n.lineno: n for n in every if n.lineno < node.lineno}
             only = [*before.values()] if len(before) == 1 else [node]
             return scope.end(only[0], ".grad", why, ONCE[1])
     if ended := ends_history(node, scope):
@@ -337,17 +300,15 @@ def cut_by(node: ast.AST, scope: Scope) -> End | None:
         return end_in_function(node, without_derivative, scope)
     if not any(k.arg == "create_graph" for k in node.keywords):
         return scope.end(node, name, *ONCE)
-    applied = [n for n in called_before(given[0], scope) if called_name(n) == "apply"]
-    return next((end for n in applied if (end := end_in_function(n, constant_backward, scope))), None)
+    return next(
+        (end for n in applied_before(given[0], scope) if (end := end_in_function(n, constant_backward, scope))), None
+    )
 
 
-def called_before(node: ast.expr, scope: Scope) -> list[ast.Call]:
-    """Return the calls in an expression, and in the lines that gave its variables their values."""
-    expressions = [
-        node,
-        *[value for name in names_in(parts(node)) for _, value in assignments(scope.tree, name, position(node))],
-    ]
-    return [n for e in expressions for n in ast.walk(e) if isinstance(n, ast.Call)]
+def applied_before(node: ast.expr, scope: Scope) -> list[ast.Call]:
+    """Return the calls of apply in an expression, and in the lines that gave its variables their values."""
+    lines = [value for n in names_in(parts(node)) for _, value in assignments(scope.tree, n, position(node))]
+    return calls_in([node, *lines], "apply")
 
 
 def end_in_function(call: ast.Call, search: Callable, scope: Scope) -> End | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import threading
-import weakref
 import zlib
 from collections.abc import Iterable
 from typing import Any
@@ -20,7 +19,8 @@ from ..core.graph import Leaf, operation_of, producer
 from ..core.saved import Version
 from ..errors import as_imported
 from ..places import user_place
-from .made_lines import made_line
+from .report import Notes
+from .users_program import made_line
 
 ALWAYS = os.environ.get("MINIGRAD_DEBUG", "0") not in ("", "0")
 HOW = "`with minigrad.debug():` shows the line"
@@ -36,22 +36,6 @@ class Anomaly(threading.local):
     """State of anomaly detection in this thread: `on` notes the user's line on nodes, `nan` makes NaN an error."""
 
     on, nan = ALWAYS, not ALWAYS
-
-
-class Notes:
-    """Notes about objects, compared by identity; a note disappears with its object."""
-
-    def __init__(self):
-        self.table: dict[int, tuple[weakref.ref, Any]] = {}
-
-    def __setitem__(self, o: Any, note: Any) -> None:
-        k, table = id(o), self.table
-        table[k] = weakref.ref(o, lambda _: table.pop(k, None)), note
-
-    def get(self, o: Any) -> Any:
-        """Return the last note about the object, or None."""
-        ref, note = self.table.get(id(o), (None, None))
-        return note if ref is not None and ref() is o else None
 
 
 mode, anomaly = DebugMode(), Anomaly()

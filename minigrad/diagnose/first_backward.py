@@ -14,12 +14,11 @@ from ..core.engine import reachable
 from ..core.graph import Leaf, producer
 from ..errors import warn
 from ..places import Place, noted, user_place
-from . import broadcast_losses, changed_data, data_writes, dead_terms, debug, drawn_again, source_lint, zero_gradients
+from . import debug, function_text, inplace_writes, loss_checks, slips
 from .cut_lines import line_of_call
-from .report import searches
-from .retained_graphs import note_retained
-from .wording import built_in
-from .zero_gradients import values
+from .loss_checks import values
+from .report import built_in, searches
+from .saved_tensors import note_retained
 
 FIRST = 16  # backwards of a line that are checked
 NEAR = 256  # nodes: the checks look no further from the loss
@@ -34,12 +33,12 @@ def is_due(place: Place | None) -> bool:
 
 def backward_begins(who: str, roots: Sequence, wanted: set | None, keeps: bool, place: Place | None, due: bool) -> None:
     """Check a backward that is about to start: `wanted` are the requested nodes, and None stands for all leaves."""
-    if data_writes.pending:
-        data_writes.check_written(who, roots, wanted)
+    if inplace_writes.pending:
+        inplace_writes.check_written(who, roots, wanted)
     if debug.mode.on or due:
         check_graph(roots, float("inf") if debug.mode.on else NEAR, calls[place] == 1)
-        source_lint.check_source()
-        source_lint.check_loop(roots)
+        slips.check_source()
+        slips.check_loop(roots)
     if keeps:
         note_retained(who, roots, wanted, place)
 
@@ -47,13 +46,13 @@ def backward_begins(who: str, roots: Sequence, wanted: set | None, keeps: bool, 
 @searches()
 def check_graph(roots: Sequence, limit: float, first: bool) -> None:
     """Look for mistakes in the graph of a loss, up to a number of nodes, and in the program around it."""
-    zero_gradients.check_zeros(roots, limit, first)
+    loss_checks.check_zeros(roots, limit, first)
     if first:
-        dead_terms.check_terms()
-        changed_data.check_data()
+        loss_checks.check_terms()
+        inplace_writes.check_data()
     for node in nearest(roots, min(limit, NEAR)):
-        drawn_again.check_function(node._fn)
-        broadcast_losses.check_node(node)
+        function_text.check_function(node._fn)
+        loss_checks.check_node(node)
         if (check := OF_LOSSES.get(built_in(node))) is not None:
             check(node)
 

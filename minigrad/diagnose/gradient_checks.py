@@ -24,8 +24,7 @@ from ..core.tensor import Box, Tensor, levels
 from ..errors import error, warn
 from ..places import STORES, defined_at, noted, return_of, returned_at, returns, steps, user_place, users_code
 from . import debug
-from .report import explains
-from .wording import argument_names, counted, row
+from .report import argument_names, counted, explains, row
 
 
 def check_gradients(node: Ctx, gs: list, outs: Any) -> None:

@@ -14,8 +14,7 @@ from ..core.tensor import Tensor
 from ..errors import MinigradError, error, warn
 from ..places import Place, defined_at, noted, returned_at
 from . import debug
-from .report import explains
-from .wording import counted
+from .report import EXPLAINED, counted, explains
 
 OFTEN = 3  # this many equal hooks on one tensor come from a loop
 BRANCHES = (ast.Return, ast.For, ast.While, ast.Yield, ast.Lambda, ast.FunctionDef)  # a name may be read later in these
@@ -27,18 +26,41 @@ def named(hook: Any) -> str:
     return getattr(hook, "__name__", type(hook).__name__)
 
 
-@explains("a hook is a function")
-def not_callable(who: str, hook: Any) -> Exception:
-    """Return the error for a hook that is not callable."""
-    what = f"a hook is a function, but got {type(hook).__name__}"
-    return error(TypeError, who, what, f"pass the function itself: {who}(f), not {who}(f(...))")
-
-
-@explains("callbacks are queued during backward")
-def no_backward(callback: Callable) -> Exception:
-    """Return the error for queueing a callback outside of a backward."""
-    what = f"no backward is running that could call {named(callback)} at its end"
-    return error(RuntimeError, "queue_callback", what, "call it in a hook, or in a Function's backward")
+EXPLAINED |= {
+    "a hook is a function": lambda who, hook: error(
+        TypeError,
+        who,
+        f"a hook is a function, but got {type(hook).__name__}",
+        f"pass the function itself: {who}(f), not {who}(f(...))",
+    ),
+    "callbacks are queued during backward": lambda callback: error(
+        RuntimeError,
+        "queue_callback",
+        f"no backward is running that could call {named(callback)} at its end",
+        "call it in a hook, or in a Function's backward",
+    ),
+    "a tensor without history gets no gradient": lambda t, who: error(
+        RuntimeError,
+        who,
+        f"a tensor of shape {tuple(t.shape)} that doesn't require gradient (requires_grad=False) never gets one",
+        "call x.requires_grad_() first, or compute the tensor without no_grad() and detach()",
+    ),
+    "only leaves accumulate gradients": lambda t, node: error(
+        RuntimeError,
+        "register_post_accumulate_grad_hook",
+        "post accumulate grad hooks cannot be registered on non-leaf tensors: this one of shape "
+        f"{tuple(t.shape)} is the result of {operation_of(node)}, and backward does not fill its .grad",
+        "use register_hook",
+    ),
+    "a post-accumulate hook returns None": lambda hook, t, got: error(
+        RuntimeError,
+        f"hook {named(hook)}",
+        f"post accumulate grad hooks should return None, but this one on a tensor of shape {tuple(t.shape)} returns "
+        f"{type(got).__name__}, which would be lost",
+        "modify the gradient in place, tensor.grad.clamp_(-1, 1), or assign tensor.grad, and return nothing",
+        defined_at(hook),
+    ),
+}
 
 
 @explains("hook registered")
@@ -51,29 +73,6 @@ def registered(hooks: dict, hook: Callable, who: str) -> None:
             f"the hook {named(hook)} is registered on this tensor {n + 1} times, and each backward calls it {n + 1} times",
             "register it once, before the loop, or remove the old one: handle.remove()",
         )
-
-
-@explains("a tensor without history gets no gradient")
-def untracked(t: Tensor, who: str) -> Exception:
-    """Return the error for a hook on a tensor that does not require grad."""
-    return error(
-        RuntimeError,
-        who,
-        f"a tensor of shape {tuple(t.shape)} that doesn't require gradient (requires_grad=False) never gets one",
-        "call x.requires_grad_() first, or compute the tensor without no_grad() and detach()",
-    )
-
-
-@explains("only leaves accumulate gradients")
-def on_result(t: Tensor, node: Any) -> Exception:
-    """Return the error for a post-accumulate hook on a tensor that is not a leaf."""
-    return error(
-        RuntimeError,
-        "register_post_accumulate_grad_hook",
-        "post accumulate grad hooks cannot be registered on non-leaf tensors: this one of shape "
-        f"{tuple(t.shape)} is the result of {operation_of(node)}, and backward does not fill its .grad",
-        "use register_hook",
-    )
 
 
 @explains("tensor hook registered")
@@ -101,19 +100,6 @@ def warn_if_late(who: str, node: Any, t: Tensor) -> None:
             f"call {who} before backward",
             notes=noted("freed by backward", freed.place),
         )
-
-
-@explains("a post-accumulate hook returns None")
-def returned(hook: Callable, t: Tensor, got: Any) -> Exception:
-    """Return the error for a post-accumulate hook that returns something."""
-    return error(
-        RuntimeError,
-        f"hook {named(hook)}",
-        f"post accumulate grad hooks should return None, but this one on a tensor of shape {tuple(t.shape)} returns "
-        f"{type(got).__name__}, which would be lost",
-        "modify the gradient in place, tensor.grad.clamp_(-1, 1), or assign tensor.grad, and return nothing",
-        defined_at(hook),
-    )
 
 
 @explains("a hook takes gradients")

@@ -1,33 +1,22 @@
 """The history of the user's expressions, as far as the values of variables and the code of functions tell it.
 
-cut_lines.py asks this file where a history ends.  No code of the user runs.
+cut_lines.py asks this file where a history ends, and tables give the reason and the fix by the name that a program calls an
+operation by.  No code of the user runs.
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
-from dataclasses import dataclass, field
-from types import FrameType, ModuleType
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import Any
 
-from ..core.engine import reachable
-from ..core.tensor import Tensor
-from ..places import Place, users_code
-from .cut_reasons import (
-    CHOSEN,
-    COMPARED,
-    DRAWN,
-    DRAWN_FROM,
-    FUNCTIONS,
-    INTEGERS,
-    METHODS,
-    POSITIONS,
-    WHOLE,
-    WITH_POSITIONS,
-)
-from .modules import is_module, table, used_parameters
-from .program_tree import (
+from ..places import users_code
+from .modules import is_module
+from .users_program import (
+    DEEPEST,
+    Scope,
+    Tracked,
     assignments,
     assigns,
     begins,
@@ -35,83 +24,76 @@ from .program_tree import (
     body_of,
     called_name,
     children,
+    is_users,
     names_in,
     names_switch,
     parsed,
     position,
+    resolved,
     statements,
     switched_off,
     written,
 )
 
-DEEPEST = 8  # calls of the user's functions within each other
+INTEGERS = ("long", "int", "short", "byte", "bool", "int64", "int32", "int16", "int8", "uint8")
 
+# operations that return values and their positions
+WITH_POSITIONS = ("max", "min", "topk", "sort", "kthvalue", "median", "nanmedian", "mode", "cummax", "cummin")
 
-class End(NamedTuple):
-    """End of a history: the operation, the user's line, the reason, and the fix."""
-
-    name: str
-    place: Place | None
-    why: str
-    fix: str
-
-
-def with_line(fix: str, line: int) -> str:
-    """Return a fix that names the line to change."""
-    return fix.replace("{line}", str(line))
-
-
-class Tracked:
-    """Stand for a value that is not known but has a history."""
-
-
-@dataclass(eq=False)
-class Scope:
-    """A function of the user or a module: its tree, its file, and the values of its variables as far as they are known."""
-
-    tree: ast.AST
-    file: str
-    values: dict[str, Any]
-    frame: FrameType | None = None  # while it runs
-    leaf: Any = None  # the tensor whose history is searched for its end; None for the history of any tensor
-    sought: str = ""  # the operation whose call is searched for; "" for the end of a history
-    depth: int = 0
-    entered: set = field(default_factory=set)  # functions that were read, with the arguments that have a history
-    giving: dict = field(default_factory=dict)  # the same -> True if a result has a history
-    followed: set = field(default_factory=set)  # assignments that were read
-    reached: set = field(default_factory=set)  # variables that were read
-    taking: dict[tuple, bool] = field(default_factory=dict)  # statement and variable -> True if a history goes in
-    rebound: dict[str, int] = field(default_factory=dict)  # variables -> the last line that binds them again, or 0
-
-    def has_history(self, value: Any, depth: int = 0) -> bool:
-        """Return True if a value is tracked, holds something tracked, or is a module that uses parameters that require grad."""
-        if isinstance(value, Tensor):
-            edge = value._edge if value._layer is None else None
-            return edge is not None and (self.leaf is None or self.leaf in reachable([edge])[1])
-        if isinstance(value, (list, tuple, dict)):
-            held = list(value.values() if isinstance(value, dict) else value)[:16]
-            return depth < DEEPEST and any(self.has_history(v, depth + 1) for v in held)
-        if hasattr(type(value), "rsample"):  # a distribution, whose parameters are attributes
-            return depth < DEEPEST and any(self.has_history(v, depth + 1) for v in vars(value).values())
-        return isinstance(value, Tracked) or is_module(value) and any(map(self.has_history, used_parameters(value)))
-
-    def end(self, node: ast.expr | ast.stmt, name: str, why: str, fix: str) -> End:
-        """Return the end of a history at a node."""
-        return End(name, Place(self.file, node.lineno), why, with_line(fix, node.lineno))
-
-
-def resolved(node: ast.AST, scope: Scope) -> Any:
-    """Return the value of a name, or of attributes of it, such as self.net; else None.  No property of the user runs."""
-    if isinstance(node, ast.Constant):
-        return node.value
-    if isinstance(node, ast.Name):
-        return scope.values.get(node.id)
-    if isinstance(node, ast.Attribute) and (of := resolved(node.value, scope)) is not None:
-        for known in (table(of, "_parameters"), table(of, "_modules")):
-            if node.attr in known:
-                return known[node.attr]
-        return inspect.getattr_static(of, node.attr, None)
-    return None
+# why a result has no history, and the fix
+CHOSEN = (
+    "chooses between constants, and the choice has no derivative",
+    "use a smooth function, sigmoid(k * (x - y)), or let the values depend on the tensor: where(x > y, x, y)",
+)
+STEPS = "returns a step function, whose derivative is 0", "use a smooth function, sigmoid(k * x)"
+POSITIONS = "returns positions, which have no derivative", "use the values, or a smooth function instead"
+DRAWN = (
+    "draws random numbers, which have no derivative with respect to the probabilities",
+    "use the log-probability of the drawn numbers",
+)
+DRAWN_FROM = (
+    "draws numbers without a history, although a parameter of the distribution requires grad",
+    "write rsample(), whose draws are differentiable functions of the parameters",
+)
+OFF = "runs under no_grad or inference_mode, which record nothing", "compute it outside of the block"
+WHOLE = "returns integers, which have no derivative", "keep results floating-point"
+NUMBERS = "turns a tensor that requires grad into numbers, which have no history", "compute with the tensor itself"
+ONCE = (
+    "returns gradients without a history, because create_graph is not set",
+    "pass create_graph=True to the call that computes the gradient",
+)
+COPIED = (
+    "copies the numbers of a tensor that requires grad, without its history",
+    "use the tensor itself, or stack(...) of several",
+)
+COMPARED = (
+    "returns True or False, which have no derivative",
+    "use a smooth function, sigmoid(x - y), or a loss for scores, binary_cross_entropy_with_logits",
+)
+METHODS = {
+    "detach": ("removes the history of a tensor that requires grad", "remove .detach() from line {line}"),
+    "indices": POSITIONS,
+    "data": ("gives a tensor that requires grad without its history", "remove .data from line {line}"),
+    "argmax": (
+        "returns positions, which have no derivative",
+        "use a loss for classes: nn.functional.cross_entropy(logits, target)",
+    ),
+    "argmin": (POSITIONS[0], "use a smooth function instead: softmin"),
+    **dict.fromkeys(("argsort", "nonzero", "count_nonzero", "bucketize", "searchsorted"), POSITIONS),
+    **dict.fromkeys(("multinomial", "bernoulli"), DRAWN),
+    **dict.fromkeys(("gt", "lt", "ge", "le", "eq", "ne", "greater", "less", "isclose", "signbit"), COMPARED),
+    **dict.fromkeys(("logical_and", "logical_or", "logical_not", "logical_xor"), COMPARED),
+    "heaviside": STEPS,
+    **dict.fromkeys(("item", "tolist", "numpy"), NUMBERS),
+    **dict.fromkeys(INTEGERS, WHOLE),
+}
+FUNCTIONS = {
+    **dict.fromkeys(("tensor", "as_tensor", "from_numpy", "array", "asarray", "Tensor", "new_tensor"), COPIED),
+    **dict.fromkeys(("float", "int", "bool"), NUMBERS),
+    "detach": (METHODS["detach"][0], "remove detach() from line {line}"),
+    **{name: fault for name, fault in METHODS.items() if fault in (POSITIONS, DRAWN, COMPARED, STEPS)},
+    **{name: METHODS[name] for name in ("argmax", "argmin")},
+}
 
 
 def takes_history(node: ast.AST, scope: Scope) -> bool:
@@ -250,11 +232,6 @@ def distribution(node: ast.expr, scope: Scope) -> Any:
         made = [value for _, value in assignments(scope.tree, node.id, position(node)) if isinstance(value, ast.Call)]
         found = resolved(made[0].func, scope) if len(made) == 1 else None
     return found if hasattr(found if isinstance(found, type) else type(found), "rsample") else None
-
-
-def is_users(f: Any) -> bool:
-    """Return True for a function of the user."""
-    return inspect.isfunction(f) and users_code(f) is not None
 
 
 def entered(node: ast.Call, scope: Scope) -> tuple[tuple, Scope] | None:

@@ -11,8 +11,8 @@ from ..core.tensor import Box, Tensor, levels
 from ..errors import MinigradRuntimeError, error, warn
 from ..events import events
 from ..places import callee, noted, user_frame
-from .made_lines import made_at
-from .report import explains
+from .report import EXPLAINED, explains
+from .users_program import made_at
 
 READABLE = "use minigrad's operations instead, or compute it outside of the transform"
 ESCAPED = (
@@ -66,74 +66,61 @@ def number_of_box(box: Any) -> None:
         )
 
 
-@explains("requires_grad is True or False")
-def not_bool(t: Tensor, flag: Any) -> Exception:
-    """Return the error for a flag that is not a bool."""
-    return error(RuntimeError, "requires_grad", f"must be a bool, not {type(flag).__name__}")
-
-
-@explains("only leaves can change requires_grad")
-def of_result(t: Tensor, flag: bool) -> Exception:
-    """Return the error for setting the flag of a result."""
-    return error(
+EXPLAINED |= {
+    "requires_grad is True or False": lambda t, flag: error(
+        RuntimeError, "requires_grad", f"must be a bool, not {type(flag).__name__}"
+    ),
+    "only leaves can change requires_grad": lambda t, flag: error(
         RuntimeError,
         "requires_grad",
         f"you can only change requires_grad flags of leaf variables, and this is the result of {t.grad_fn}",
         "call .retain_grad() to get its .grad, or start a new graph with y.detach().requires_grad_()",
         notes=made_at(t),
-    )
-
-
-@explains("the result of an operation cannot stop requiring grad")
-def off(t: Tensor) -> Exception:
-    """Return the error for switching requires_grad off on a result."""
-    return error(
+    ),
+    "the result of an operation cannot stop requiring grad": lambda t: error(
         RuntimeError,
         "requires_grad_",
         f"you can only change requires_grad flags of leaf variables; this is the result of {operation_of(t.grad_fn)}",
         "use .detach() to get a tensor that is not tracked",
         notes=made_at(t),
-    )
-
-
-@explains("inference tensors have no gradients")
-def of_inference_tensor(t: Tensor) -> Exception:
-    """Return the error for a tensor made under inference_mode."""
-    return error(
+    ),
+    "inference tensors have no gradients": lambda t: error(
         RuntimeError,
         "requires_grad_",
         "setting requires_grad=True on an inference tensor outside inference_mode is not allowed",
         "clone() it first",
         notes=made_at(t),
-    )
-
-
-@explains("only floating-point tensors have gradients")
-def of_integers(t: Tensor) -> Exception:
-    """Return the error for a dtype without gradients."""
-    return error(
+    ),
+    "only floating-point tensors have gradients": lambda t: error(
         RuntimeError,
         "requires_grad_",
         f"only floating-point tensors can require gradients, not {t.dtype}",
         "convert first: x.float().requires_grad_()",
-    )
-
-
-@explains("a transform decides which tensors require grad")
-def in_transform(t: Any) -> Exception:
-    """Return the error inside a transform."""
-    return error(
+    ),
+    "a transform decides which tensors require grad": lambda t: error(
         RuntimeError,
         "requires_grad_",
         f"is called inside a `{t._layer.name}` transform, which decides itself what to track",
         "pass the tensor as an argument of the transformed function",
-    )
-
-
-@explains("inference tensors do not track versions")
-def version_of_inference_tensor(t: Tensor) -> Exception:
-    """Return the error for reading the version counter of an inference tensor."""
-    return error(RuntimeError, "_version", "inference tensors do not track version counters")
+    ),
+    "inference tensors do not track versions": lambda t: error(
+        RuntimeError, "_version", "inference tensors do not track version counters"
+    ),
+    "a view cannot be detached in place": lambda t: error(
+        RuntimeError,
+        "detach_",
+        f"cannot detach a view of shape {tuple(t.shape)} in place",
+        "use x.detach(), which makes a new tensor",
+    ),
+    "grad of a non-leaf": lambda t: warn(
+        "grad-of-non-leaf",
+        "grad",
+        f"this tensor is not a leaf but the result of {operation_of(t.grad_fn)}, and backward does not fill its .grad",
+        "read the .grad of the leaf, or call .retain_grad() on the result before backward. Update a parameter with "
+        "`with minigrad.no_grad(): w -= lr * w.grad`, and make one from other tensors with (a / b).requires_grad_()",
+        notes=noted("the operation was", t.grad_fn._trace) or made_at(t),
+    ),
+}
 
 
 @explains("a gradient has its tensor's shape, dtype and device")
@@ -164,28 +151,4 @@ def data_assigned(t: Tensor, other: Any) -> Exception:
         "data",
         f"only floating-point tensors can require gradients, not {other.dtype}",
         "assign x.float(), or call requires_grad_(False) first",
-    )
-
-
-@explains("a view cannot be detached in place")
-def view_detached(t: Tensor) -> Exception:
-    """Return the error for detach_ of a view."""
-    return error(
-        RuntimeError,
-        "detach_",
-        f"cannot detach a view of shape {tuple(t.shape)} in place",
-        "use x.detach(), which makes a new tensor",
-    )
-
-
-@explains("grad of a non-leaf")
-def grad_of_non_leaf(t: Any) -> None:
-    """Warn about reading .grad of a result, which backward never fills."""
-    warn(
-        "grad-of-non-leaf",
-        "grad",
-        f"this tensor is not a leaf but the result of {operation_of(t.grad_fn)}, and backward does not fill its .grad",
-        "read the .grad of the leaf, or call .retain_grad() on the result before backward. Update a parameter with "
-        "`with minigrad.no_grad(): w -= lr * w.grad`, and make one from other tensors with (a / b).requires_grad_()",
-        notes=noted("the operation was", t.grad_fn._trace) or made_at(t),
     )

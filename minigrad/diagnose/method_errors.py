@@ -20,13 +20,11 @@ from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..places import Place, defined_at, noted, raised_at, user_place, users_code, users_part
 from ..tensors.nested import tensors_in
-from .ctx import PROTOCOL, no_attribute, where
-from .cut_functions import calls_in
+from .ctx import PROTOCOL, misspelt, no_attribute, where
+from .function_text import calls_of
 from .leaves import Foreign
-from .missing_methods import misspelt
-from .program_tree import called_name
-from .report import explains
-from .wording import argument_names, counted, described
+from .report import EXPLAINED, argument_names, counted, described, explains
+from .users_program import called_name
 
 
 def explained(cls: type[Function], name: str, method: Any, args: tuple, e: Exception) -> Any:
@@ -202,7 +200,7 @@ def saving(cls: type[Function]) -> list[str]:
     """Return a note with the line that saves the tensors of a Function, if exactly one does."""
     found = [
         Place(file, call.lineno)
-        for call, file in calls_in(cls, "forward", "setup_context")
+        for call, file in calls_of(cls, "forward", "setup_context")
         if called_name(call) in SAVES
     ]
     return noted("they are saved", found[0]) if len(found) == 1 else []
@@ -311,23 +309,15 @@ def called_wrongly(cls: type[Function], args: tuple, kwargs: dict, cause: TypeEr
     )
 
 
-@explains("gradients are returned by position")
-def keyword_only(cls: type[Function], names: list) -> Exception:
-    """Return the error for keyword-only arguments."""
-    parameters = inspect.signature(cls.forward).parameters
-    return error(
+EXPLAINED |= {
+    "gradients are returned by position": lambda cls, names: error(
         TypeError,
         f"{cls.__name__}.apply",
         f"keyword-only arguments {', '.join(names)} cannot be tracked: backward returns gradients by position",
-        f"let forward take them by position: def forward({', '.join(parameters)})",
+        f"let forward take them by position: def forward({', '.join(inspect.signature(cls.forward).parameters)})",
         notes=noted("it is defined", defined_at(cls.forward)),
-    )
-
-
-@explains("backward and vjp are two names of one method")
-def backward_and_vjp(cls: type[Function]) -> Exception:
-    """Return the error for defining both backward and vjp."""
-    return error(
+    ),
+    "backward and vjp are two names of one method": lambda cls: error(
         RuntimeError,
         cls.__name__,
         "implementing both 'backward' and 'vjp' for a custom Function is not allowed",
@@ -336,24 +326,23 @@ def backward_and_vjp(cls: type[Function]) -> Exception:
             *noted("backward is defined", defined_at(cls.backward)),
             *noted("vjp is defined", defined_at(cls.vjp)),
         ],
-    )
+    ),
+    "a Function gets an instance": lambda cls: warn(
+        "function-instance",
+        cls.__name__,
+        STATIC,
+        f"call {cls.__name__}.apply(...) on the class, and pass settings as arguments of forward",
+    ),
+    "an instance of a Function is called": lambda cls: error(
+        RuntimeError,
+        cls.__name__,
+        f"{STATIC}, and cannot be called",
+        f"call {cls.__name__}.apply(...), and pass settings as arguments of forward",
+    ),
+}
 
 
 STATIC = "a Function's methods are static, so an instance of it holds no data"
-
-
-@explains("a Function gets an instance")
-def instance_made(cls: type[Function]) -> None:
-    """Warn about an instance of a Function."""
-    fix = f"call {cls.__name__}.apply(...) on the class, and pass settings as arguments of forward"
-    warn("function-instance", cls.__name__, STATIC, fix)
-
-
-@explains("an instance of a Function is called")
-def instance_called(cls: type[Function]) -> Exception:
-    """Return the error for a call of an instance of a Function."""
-    fix = f"call {cls.__name__}.apply(...), and pass settings as arguments of forward"
-    return error(RuntimeError, cls.__name__, f"{STATIC}, and cannot be called", fix)
 
 
 @explains("argument is a structure")

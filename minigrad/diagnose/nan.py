@@ -25,7 +25,7 @@ from ..errors import are_suppressed, error, warn
 from ..events import Observer, events
 from ..places import Place, noted, user_place
 from .cut_lines import line_of_only_call
-from .debug import Notes
+from .report import Notes
 
 
 class NaNEvent(NamedTuple):

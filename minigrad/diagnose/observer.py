@@ -5,16 +5,63 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..arrays.memory import storage
 from ..core.frames import Frame, current, enter
 from ..core.saved import Saved, plain_tensor
 from ..core.tensor import Tensor
+from ..errors import warn
 from ..events import Observer
 from ..places import user_place
-from . import captured_tensors, debug, detached, first_backward, lint, modules, nan, user_methods
-from .data_writes import DataVersion
-from .debug import Lent, Notes, anomaly, mode
+from . import debug, detached, first_backward, modules, nan, user_methods
+from .debug import Lent, anomaly, mode
+from .inplace_writes import DataVersion
+from .report import Notes
 from .saved_tensors import modified_unseen
+
+OUTPUTS = ("affine", "linear", "matmul", "mm", "addmm", "add", "sigmoid", "tanh", "relu", "exp", "softplus", "prelu")
+
+
+def check_operation(cls: Any, args: tuple, outs: tuple) -> None:
+    """Check an operation that has just run on plain tensors."""
+    if cls.function_name() in ("add", "sub", "mul"):
+        overflow(cls, args, outs[0])
+    if cls.function_name() == "sub" and all([isinstance(a, Tensor) for a in args]):
+        column(args, outs[0])
+
+
+def overflow(cls: Any, args: tuple, out: Tensor) -> None:
+    """Warn if integers overflow their dtype."""
+    if out._np_dtype.kind not in "iu" or out.itemsize == 8:
+        return
+    exact = cls.compute(*[a._a.astype(np.int64) if isinstance(a, Tensor) else a for a in args])
+    wrong = int((exact != out._a).sum())
+    if wrong:
+        warn(
+            "integer-overflow",
+            cls.function_name(),
+            f"{wrong} of {out.numel()} elements overflow {out.dtype} and wrap around",
+            "convert before computing: x.int() or x.float()",
+        )
+
+
+def column(args: tuple, out: Tensor) -> None:
+    """Warn if a model's output, a column, is subtracted from a row of data."""
+    x, y = args if args[0].ndim == 2 else args[::-1]
+    sizes = tuple(x.shape), tuple(y.shape)
+    if sizes[0] != (*sizes[1], 1) or sizes[1] in ((), (1,)) or x._edge is None or y._edge is not None:
+        return
+    name = debug.made_by(x)
+    if x._view is None and name in OUTPUTS:
+        warn(
+            "broadcast-column",
+            "sub",
+            f"broadcasts a column of shape {sizes[0]} (made by {name}) and a row of shape {sizes[1]} to {tuple(out.shape)}",
+            f"give both the same shape: x.squeeze(1) or y.reshape({list(x.shape)})",
+            notes=[f"the column: {debug.origin(x)}"],
+        )
+
 
 fingerprints = Notes()  # saved tensor -> its fingerprint
 
@@ -29,7 +76,7 @@ class Watcher(Observer):
             debug.note_origin(name, outs)
             detached.note(name, args, outs, frame.grad, node)
             if cls.primitive:
-                lint.check_operation(cls, args, outs)
+                check_operation(cls, args, outs)
         if anomaly.on and anomaly.nan and cls.primitive:
             nan.watch(name, args, outs, cls.elementwise)
 
@@ -75,7 +122,7 @@ class Diagnosis(Observer):
 
     def forward(self, run: Callable) -> Callable:
         """Return the function that watches the first forward of each Function."""
-        return captured_tensors.run_forward
+        return user_methods.run_forward
 
     def lent(self, memory: Any, how: str) -> DataVersion | None:
         """Note that the user gets a tensor's memory, or makes a tensor on an array; count the writes to what `.data` gives."""

@@ -14,14 +14,13 @@ from ..core.graph import Leaf
 from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..places import Place, defined_at, noted, user_place
-from . import debug, source_lint, trained_models
+from . import debug, slips, trained_models
 from .cut_lines import cleared_line, cut_line_at_step
 from .debug import Lent
-from .histories import End
-from .made_lines import made_at
+from .detached import switched_off
 from .modules import is_module, modules_of, parameters_of, stored_at, table, used
-from .untracked import switched_off
-from .wording import row
+from .report import row
+from .users_program import End, made_at
 
 # ---------------------------------------------------------------------- its parameters
 module_of: WeakKeyDictionary = WeakKeyDictionary()  # iterator of model.parameters() -> the model
@@ -48,14 +47,14 @@ def listed(who: str, params: Any) -> tuple[list, Any]:
         )
     model = module_of.get(params) if isinstance(params, Generator) else None
     if model is not None:
-        source_lint.warn_read_again(who, params, model)
+        slips.warn_read_again(who, params, model)
     return list(params), model
 
 
 def read_for(who: str, params: Any) -> None:
     """Look at an iterator of parameters that a call is about to read."""
     if isinstance(params, Generator) and params.gi_frame is not None and params in module_of:
-        source_lint.warn_read_again(who, params, module_of[params])
+        slips.warn_read_again(who, params, module_of[params])
 
 
 def warn_used_up(who: str, params: Any) -> None:
@@ -155,7 +154,7 @@ def without_gradients(who: str, params: list, earlier: Earlier) -> None:
     elif earlier.stepped:  # a loss may depend on others than at the first step
         return
     elif in_a_graph(params):
-        if source_lint.check_source("backward"):  # loss.backward without parentheses
+        if slips.check_source("backward"):  # loss.backward without parentheses
             return
         why = "results depend on them, but backward has not reached them"
     else:

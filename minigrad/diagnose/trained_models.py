@@ -18,13 +18,11 @@ from ..core.engine import reachable
 from ..core.graph import Leaf
 from ..core.tensor import Tensor
 from ..errors import warn
-from ..places import Place, defined_at, noted, parsed, user_frame, user_place, users_code, variables
+from ..places import Place, defined_at, noted, parsed, user_frame, user_place, users_code
 from .cut_lines import cut_line_at_step, loss_before
-from .histories import Scope, resolved
 from .modules import is_module, modules_of, parameters_of, stored_at, switched
-from .program_tree import body_of, called_name, parts, statements
-from .report import searches
-from .wording import counted, row
+from .report import counted, row, searches
+from .users_program import Scope, body_of, called_name, calls_in, parts, resolved, scope_of, statements
 
 alive: WeakSet = WeakSet()  # all optimizers
 told: WeakSet = WeakSet()  # classes of modules whose method backward a warning has named
@@ -219,9 +217,7 @@ def warn_shared_memory(who: str, params: list, models: list) -> None:
 
 def shared_at(params: list, models: list) -> Place | None:
     """Return the line that assigns one of these parameters as nn.Parameter(...), in the running function or an `__init__`."""
-    frame, scopes = user_frame(), []
-    if frame is not None and (tree := parsed(frame.f_code.co_filename)) is not None:
-        scopes.append(Scope(body_of(frame.f_code, tree), frame.f_code.co_filename, variables(frame)))
+    scopes = [] if (running := scope_of(user_frame())) is None else [running]
     for m in [m for model in models for m in modules_of(model)]:
         code = users_code(type(m).__init__)
         if code is not None and (tree := parsed(code.co_filename)) is not None:
@@ -295,7 +291,7 @@ def warn_backward_of_module(model: Any, when: str = "the step") -> None:
 def calls_with_gradient(tree: ast.AST) -> bool:
     """Return True if a program may call a method backward with a gradient, or names it without calling it."""
     nodes = list(ast.walk(tree))
-    plain = [n for n in nodes if isinstance(n, ast.Call) and called_name(n) == "backward" and not n.args]
+    plain = [n for n in calls_in(tree, "backward") if not n.args]
     plain = [n.func for n in plain if all(k.arg in ("retain_graph", "create_graph") for k in n.keywords)]
     named = [n for n in nodes if isinstance(n, ast.Attribute) and n.attr == "backward"]
     return len(plain) != len(named) or any(isinstance(n, ast.Constant) and n.value == "backward" for n in nodes)

@@ -5,20 +5,16 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from ..core.frames import Layer
 from ..core.function import Function
 from ..core.tensor import Tensor
 from ..errors import error
 from ..places import PACKAGE, defined_at, noted, returned_at, user_place
 from .inplace_writes import name_of_write
-from .made_lines import made_at
-from .report import explains
+from .report import EXPLAINED, explains
+from .users_program import made_at
 
-
-@explains("a Function under a transform has a setup_context")
-def combined_form(cls: type[Function], layer: Layer) -> Exception:
-    """Return the error for a Function whose forward takes ctx."""
-    return error(
+EXPLAINED |= {
+    "a Function under a transform has a setup_context": lambda cls, layer: error(
         RuntimeError,
         cls.__name__,
         f"is used under `{layer.name}` and must override the setup_context staticmethod: a forward that takes ctx "
@@ -26,7 +22,30 @@ def combined_form(cls: type[Function], layer: Layer) -> Exception:
         "split its forward in two, and return every saved tensor that is not an input as an output:\n"
         + separate_form(cls),
         notes=noted("its forward is", defined_at(cls.forward)),
-    )
+    ),
+    "a transform does not modify captured tensors": lambda layer, fn, x: error(
+        RuntimeError,
+        name_of_write(fn),
+        f"modifies a captured tensor of shape {tuple(x.shape)} in place: the write would escape from the function under "
+        f"`{layer.name}`",
+        "pass the tensor as an argument, or clone() it inside first",
+    ),
+    "a Function has one vmap rule": lambda cls: error(
+        RuntimeError,
+        cls.__name__,
+        "has both generate_vmap_rule=True and an overridden vmap staticmethod",
+        "set generate_vmap_rule=False, or delete the vmap staticmethod",
+        notes=noted("the method is", defined_at(cls.vmap)),
+    ),
+    "a Function under vmap has a vmap rule": lambda cls, size: error(
+        RuntimeError,
+        cls.__name__,
+        f"needs a vmap rule to run under vmap, here on {size} examples",
+        "write `generate_vmap_rule = True` in the class if its methods use only minigrad operations; else override the "
+        "vmap staticmethod: `def vmap(info, in_dims, *args)`, which returns output, out_dims",
+        notes=noted("its forward is", defined_at(cls.forward)),
+    ),
+}
 
 
 def separate_form(cls: Any) -> str:
@@ -45,18 +64,6 @@ def separate_form(cls: Any) -> str:
     def setup_context(ctx, inputs, output):
         {names[0] + "," if len(names) == 1 else ", ".join(names)} = inputs
         ctx.save_for_backward(...)  # inputs and outputs; numbers as attributes: ctx.n = n"""
-
-
-@explains("a transform does not modify captured tensors")
-def captured_tensor_written(layer: Layer, fn: Any, x: Tensor) -> Exception:
-    """Return the error for writing to a tensor that a transform's function only captures."""
-    return error(
-        RuntimeError,
-        name_of_write(fn),
-        f"modifies a captured tensor of shape {tuple(x.shape)} in place: the write would escape from the function under "
-        f"`{layer.name}`",
-        "pass the tensor as an argument, or clone() it inside first",
-    )
 
 
 @explains("only a batched tensor can store a batch")
@@ -108,31 +115,6 @@ READERS = {
     "__float__": "float() needs",
     "": "`if`, like item(), bool() and float(), needs",
 }
-
-
-@explains("a Function has one vmap rule")
-def two_rules(cls: type[Function]) -> Exception:
-    """Return the error for a Function with both a generated vmap rule and its own."""
-    return error(
-        RuntimeError,
-        cls.__name__,
-        "has both generate_vmap_rule=True and an overridden vmap staticmethod",
-        "set generate_vmap_rule=False, or delete the vmap staticmethod",
-        notes=noted("the method is", defined_at(cls.vmap)),
-    )
-
-
-@explains("a Function under vmap has a vmap rule")
-def no_rule(cls: type[Function], size: int) -> Exception:
-    """Return the error for a Function without a vmap rule."""
-    return error(
-        RuntimeError,
-        cls.__name__,
-        f"needs a vmap rule to run under vmap, here on {size} examples",
-        "write `generate_vmap_rule = True` in the class if its methods use only minigrad operations; else override the "
-        "vmap staticmethod: `def vmap(info, in_dims, *args)`, which returns output, out_dims",
-        notes=noted("its forward is", defined_at(cls.forward)),
-    )
 
 
 @explains("a vmap rule returns output, out_dims")

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..autograd.grad_mode import no_grad
 from ..core.tensor import Tensor, wrap
-from ..diagnose import loaded_names
+from ..diagnose import modules
 from ..errors import error
 from .module_hooks import Hooked
 from .parameter import Parameter, is_lazy
@@ -90,7 +90,7 @@ class Stateful(Hooked):
             changed = hook(self, state, prefix, version)
             state = changed if "returns" in options and changed is not None else state
         if destination is None:
-            loaded_names.note_taken(state)
+            modules.note_taken(state)
         return state
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
@@ -128,7 +128,7 @@ class Stateful(Hooked):
         if faults or differ and not after:  # before anything is written
             raise load_error(self, strict, result, faults, state)
         pairs = [write.args[2:4] for write in writes if write.func is place]
-        loaded_names.check_loaded(self, state_names, state_dict, pairs, result.missing_keys)
+        modules.check_loaded(self, state_names, state_dict, pairs, result.missing_keys)
         written(writes)
         for owner, hook in after:  # it may remove keys from the result
             hook(owner, result)
@@ -276,7 +276,7 @@ def load_error(module: Any, strict: bool, keys: IncompatibleKeys, faults: list, 
     if strict and any(k.rpartition(".")[2] == EXTRA for k in keys.unexpected_keys):
         fix = "define set_extra_state(self, state) as well as get_extra_state(self)"
     elif strict and (keys.missing_keys or keys.unexpected_keys):
-        fix = loaded_names.fix_of_names(state_names(module), state)
+        fix = modules.fix_of_names(state_names(module), state)
     return error(
         RuntimeError,
         "load_state_dict",

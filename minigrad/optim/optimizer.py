@@ -20,9 +20,9 @@ from ..core.frames import EAGER, current
 from ..core.graph import operation_of
 from ..core.tensor import Tensor
 from ..diagnose import optimizers, trained_models
-from ..diagnose.loaded_names import no_optimizer_state
-from ..diagnose.made_lines import made_at
-from ..diagnose.untracked import switched_off
+from ..diagnose.detached import switched_off
+from ..diagnose.modules import no_optimizer_state
+from ..diagnose.users_program import made_at
 from ..errors import error, warn
 from ..nn.module import clear_grad
 from ..places import defined_at, held, home, noted, user_place

@@ -15,7 +15,7 @@ from ..core.function import Function
 from ..core.graph import Leaf, history
 from ..core.saved import Freed
 from ..core.tensor import Tensor, is_float
-from ..diagnose.wording import argument_names
+from ..diagnose.report import argument_names
 from ..errors import error
 from ..places import user_frame, variables
 from ..scopes import undoing

@@ -14,7 +14,7 @@ from minigrad.autograd.function import (
     NestedIOFunction,
     traceable,
 )
-from minigrad.diagnose import captured_tensors, drawn_again
+from minigrad.diagnose import function_text, user_methods
 from tests.layers.functions import Cube
 
 
@@ -324,14 +324,12 @@ def squares_of(c=None):
 
 def test_a_class_that_is_made_again_is_not_checked_again(monkeypatch):
     x, guards = torch.ones(2, requires_grad=True), []
-    init = captured_tensors.CaptureGuard.__init__
-    monkeypatch.setattr(
-        captured_tensors.CaptureGuard, "__init__", lambda self, *a: guards.append(a[0]) or init(self, *a)
-    )
+    init = user_methods.CaptureGuard.__init__
+    monkeypatch.setattr(user_methods.CaptureGuard, "__init__", lambda self, *a: guards.append(a[0]) or init(self, *a))
     looked = []
-    monkeypatch.setattr(drawn_again, "warn_drawn_again", looked.append)
-    captured_tensors.checked.clear()
-    drawn_again.checked.clear()
+    monkeypatch.setattr(function_text, "warn_drawn_again", looked.append)
+    user_methods.checked.clear()
+    function_text.checked.clear()
     for _ in range(3):
         squares_of().apply(x).sum().backward()
     assert len(guards) == len(looked) == 1 and x.grad.tolist() == [6.0, 6.0]

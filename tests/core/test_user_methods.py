@@ -290,10 +290,10 @@ def test_a_class_that_is_defined_again_is_checked_if_it_holds_a_tensor(held):
 
 
 def test_the_first_application_of_a_class_that_is_defined_again_has_no_guard(monkeypatch):
-    from minigrad.diagnose import captured_tensors
+    from minigrad.diagnose import user_methods
 
     x = torch.ones(2, requires_grad=True)
     scaling(2).apply(x)
-    monkeypatch.setattr(captured_tensors, "CaptureGuard", None)
+    monkeypatch.setattr(user_methods, "CaptureGuard", None)
     scaling(5).apply(x).sum().backward()
     assert x.grad.tolist() == [5, 5]

@@ -1,17 +1,43 @@
-"""The user's program as a syntax tree: the statements that give a variable its value, and their parts."""
+"""Read the user's program: the running line, the values of its variables, and the statements that gave them their values.
+
+A file is parsed once, and what is found in a function is kept.  Nothing is noted while a program runs.  Once there is
+something to report, the running functions hold the values, and the text shows where a variable was bound: the mistake is
+often there, while the error comes at a later line.  No code of the user runs.
+"""
 
 from __future__ import annotations
 
 import ast
+import inspect
 import linecache
+import math
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from types import CodeType
+from types import CodeType, FrameType, ModuleType
+from typing import Any, NamedTuple
 
-from ..places import cell_name, parsed
+from ..core.engine import reachable
+from ..core.tensor import Tensor
+from ..places import (
+    Place,
+    caller_of,
+    cell_name,
+    defined_at,
+    noted,
+    parsed,
+    returns,
+    running,
+    user_frame,
+    users_code,
+    variables,
+)
+from .modules import is_module, table, used_parameters
+from .report import searches
 
+DEEPEST = 8  # calls of the user's functions within each other
 SWITCHES = {"no_grad", "inference_mode"}
 LOOPS = (ast.For, ast.While)
 COLUMNS = 1e6  # more than a line has
@@ -190,6 +216,13 @@ def called_name(call: ast.Call) -> str:
     return getattr(call.func, "attr", getattr(call.func, "id", ""))
 
 
+def calls_in(nodes: ast.AST | Iterable[ast.AST], *names: str) -> list[ast.Call]:
+    """Return the calls in a tree or in several, in order of their levels; with names, those of functions called like this."""
+    trees = [nodes] if isinstance(nodes, ast.AST) else nodes
+    every = [n for tree in trees for n in ast.walk(tree) if isinstance(n, ast.Call)]
+    return [call for call in every if not names or called_name(call) in names]
+
+
 def calls(name: str, node: ast.AST) -> bool:
     """Return True if a node calls an operation: x.floor(), torch.floor(x), self.softmax(x), or an operator, x // y."""
     if isinstance(node, ast.BinOp):
@@ -250,3 +283,186 @@ def cells_before(file: str) -> list[str]:
     files = {"".join(linecache.getlines(name)).rstrip(): name for name in list(linecache.cache) if cell_name(name)}
     ran = [name for text in reversed(texts) if (name := files.get(text.rstrip())) is not None]
     return list(dict.fromkeys(ran[1:] if ran[:1] == [file] else ran))
+
+
+# ---------------------------------------------------------------------- the running program
+class End(NamedTuple):
+    """End of a history: the operation, the user's line, the reason, and the fix."""
+
+    name: str
+    place: Place | None
+    why: str
+    fix: str
+
+
+def with_line(fix: str, line: int) -> str:
+    """Return a fix that names the line to change."""
+    return fix.replace("{line}", str(line))
+
+
+class Tracked:
+    """Stand for a value that is not known but has a history."""
+
+
+@dataclass(eq=False)
+class Scope:
+    """A function of the user or a module: its tree, its file, and the values of its variables as far as they are known."""
+
+    tree: ast.AST
+    file: str
+    values: dict[str, Any]
+    frame: FrameType | None = None  # while it runs
+    leaf: Any = None  # the tensor whose history is searched for its end; None for the history of any tensor
+    sought: str = ""  # the operation whose call is searched for; "" for the end of a history
+    depth: int = 0
+    entered: set = field(default_factory=set)  # functions that were read, with the arguments that have a history
+    giving: dict = field(default_factory=dict)  # the same -> True if a result has a history
+    followed: set = field(default_factory=set)  # assignments that were read
+    reached: set = field(default_factory=set)  # variables that were read
+    taking: dict[tuple, bool] = field(default_factory=dict)  # statement and variable -> True if a history goes in
+    rebound: dict[str, int] = field(default_factory=dict)  # variables -> the last line that binds them again, or 0
+
+    def has_history(self, value: Any, depth: int = 0) -> bool:
+        """Return True if a value is tracked, holds something tracked, or is a module that uses parameters that require grad."""
+        if isinstance(value, Tensor):
+            edge = value._edge if value._layer is None else None
+            return edge is not None and (self.leaf is None or self.leaf in reachable([edge])[1])
+        if isinstance(value, (list, tuple, dict)):
+            held = list(value.values() if isinstance(value, dict) else value)[:16]
+            return depth < DEEPEST and any(self.has_history(v, depth + 1) for v in held)
+        if hasattr(type(value), "rsample"):  # a distribution, whose parameters are attributes
+            return depth < DEEPEST and any(self.has_history(v, depth + 1) for v in vars(value).values())
+        return isinstance(value, Tracked) or is_module(value) and any(map(self.has_history, used_parameters(value)))
+
+    def end(self, node: ast.expr | ast.stmt, name: str, why: str, fix: str) -> End:
+        """Return the end of a history at a node."""
+        return End(name, Place(self.file, node.lineno), why, with_line(fix, node.lineno))
+
+
+def resolved(node: ast.AST, scope: Scope) -> Any:
+    """Return the value of a name, or of attributes of it, such as self.net; else None.  No property of the user runs."""
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.Name):
+        return scope.values.get(node.id)
+    if isinstance(node, ast.Attribute) and (of := resolved(node.value, scope)) is not None:
+        for known in (table(of, "_parameters"), table(of, "_modules")):
+            if node.attr in known:
+                return known[node.attr]
+        return inspect.getattr_static(of, node.attr, None)
+    return None
+
+
+def is_users(f: Any) -> bool:
+    """Return True for a function of the user."""
+    return inspect.isfunction(f) and users_code(f) is not None
+
+
+def running_line(
+    leaf: Any = None, frame: FrameType | None = None, like: LinesLike | None = None
+) -> tuple[ast.Call, Scope] | None:
+    """Return the call that the user's line, or another frame of the user, is running, and the scope that it runs in."""
+    scope = scope_of(frame or user_frame(), leaf, like)
+    call = None if scope is None else running(scope.frame, ast.Call)
+    return None if scope is None or call is None else (call, scope)
+
+
+def scope_of(frame: FrameType | None, leaf: Any = None, like: LinesLike | None = None) -> Scope | None:
+    """Return the scope that a frame runs in; None without its text, or if its file has no line `like` some pattern."""
+    file = "" if frame is None else frame.f_code.co_filename
+    if frame is None or like is not None and not like.found_in(file) or (tree := parsed(file)) is None:
+        return None
+    return Scope(body_of(frame.f_code, tree), file, variables(frame), frame, leaf)
+
+
+def differentiated(call: ast.Call, scope: Scope) -> ast.expr:
+    """Return the expression that a call differentiates."""
+    if isinstance(call.func, ast.Attribute) and not isinstance(resolved(call.func.value, scope), ModuleType):
+        return call.func.value  # loss.backward()
+    if isinstance(getattr(resolved(call.func, scope), "__self__", None), Tensor):
+        return call.func  # f = loss.backward; f()
+    return next(iter([*call.args, *[k.value for k in call.keywords]]), call.func)  # autograd.grad(loss, w)
+
+
+def assigned(name: str, scope: Scope, before: float) -> list[tuple[ast.stmt, ast.expr, Scope]]:
+    """Return the statements that may have given a variable its value, with the value and the scope: this or an outer one."""
+    if found := assignments(scope.tree, name, before):
+        return [(s, value, scope) for s, value in found]
+    parameters = ast.walk(scope.tree.args) if isinstance(scope.tree, (ast.FunctionDef, ast.Lambda)) else ()
+    if any(isinstance(a, ast.arg) and a.arg == name for a in parameters):
+        return []
+    for tree, file in around(scope.tree, scope.file):
+        if found := assignments(tree, name, math.inf):
+            own = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+            local = own if isinstance(tree, ast.FunctionDef) else set()  # whose values are gone
+            values = {key: value for key, value in scope.values.items() if key not in local}
+            outer = replace(scope, tree=tree, file=file, values=values, frame=None, rebound={})
+            return [(s, value, outer) for s, value in found]
+    return []
+
+
+# ---------------------------------------------------------------------- the line that made a value
+@searches()
+def made_line(value: Any) -> Place | None:
+    """Return the line that bound the variable which holds a value, or the tensor with this edge; None if it is unknown."""
+    frame = user_frame()
+    for _ in range(DEEPEST):
+        if frame is None or value is None:
+            return None
+        if lines := lines_of(value, frame):
+            return Place(frame.f_code.co_filename, lines.pop()) if len(lines) == 1 else None
+        frame = caller_of(frame)
+    return None
+
+
+def lines_of(value: Any, frame: FrameType) -> set[int]:
+    """Return the lines before the running one that may have bound the variables with a value.
+
+    Another name for the same value, `y = x`, and the items of a loop are not made there.
+    """
+    if (tree := parsed(frame.f_code.co_filename)) is None:
+        return set()
+    held = {name: v for name, v in variables(frame).items() if v is value or isinstance(v, Tensor) and v._edge is value}
+    scope, found = body_of(frame.f_code, tree), set()
+    if not held or held.keys() & bound_in_other_ways(scope):
+        return set()
+    for name, v in held.items():
+        of_result = isinstance(v, Tensor) and not v.is_leaf
+        for s, code in assignments(scope, name, frame.f_lineno):
+            made = assigns(s, [name]) and not isinstance(s, ast.For) and not isinstance(code, ast.Name)
+            if made and not (of_result and begins_at(code)):
+                found.add(s.lineno)
+    return found
+
+
+def bound_in_other_ways(scope: ast.AST) -> set[str]:
+    """Return the names that a scope binds by `:=`, `with`, or from a function inside, where no assignment shows it."""
+    nodes = list(ast.walk(scope))
+    targets = [n.target for n in nodes if isinstance(n, ast.NamedExpr)]
+    targets += [n.optional_vars for n in nodes if isinstance(n, ast.withitem) and n.optional_vars is not None]
+    outer = [name for n in nodes if isinstance(n, (ast.Global, ast.Nonlocal)) for name in n.names]
+    return {*outer, *[n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)]}
+
+
+def begins_at(value: ast.expr) -> bool:
+    """Return True for an expression whose own call makes a leaf: torch.ones(3, requires_grad=True), x.requires_grad_()."""
+    inner = ast.Call(value.func, [], value.keywords) if isinstance(value, ast.Call) else None
+    return inner is not None and begins(inner)
+
+
+@searches(())
+def without_return() -> list[str]:
+    """Return a note with the user's function that has no `return`, whose call is an argument of the running call."""
+    if (begun := running_line()) is None:
+        return []
+    call, scope = begun
+    for node in call.args:
+        called = resolved(node.func, scope) if isinstance(node, ast.Call) else None
+        if inspect.isfunction(called) and users_code(called) is not None and not returns(called):
+            return noted(f"{called.__name__} has no return", defined_at(called))
+    return []
+
+
+def made_at(value: Any, what: str = "it is made") -> list[str]:
+    """Return a note with the line that bound the variable which holds a value, if it is known."""
+    return noted(what, made_line(value))

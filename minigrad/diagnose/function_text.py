@@ -1,7 +1,7 @@
-"""The line at which a user's Function cuts a history: an output without a derivative, or a backward of numbers.
+"""Find in the text of a user's Function why its output or its gradients have no history, and a mask that is drawn twice.
 
-A backward is itself differentiable if it computes from its incoming gradient and from saved inputs or outputs.  Numbers, and
-tensors that forward has computed, have no history.
+A backward is differentiable if it computes with tensors from the incoming gradient and from saved inputs or outputs.  Numbers,
+and tensors that forward has computed, have no history.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ import ast
 import inspect
 from collections.abc import Iterator
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from ..core.function import Function
 from ..core.tensor import Tensor, is_float
+from ..errors import warn
 from ..places import Place, parsed, users_code
-from .program_tree import body_of, called_name, names_in, statements
+from .report import searches
+from .users_program import body_of, called_name, calls_in, names_in, statements
 
 _whole: WeakKeyDictionary[type, tuple[dict, int]] = WeakKeyDictionary()  # Function -> dtypes by output, their number
 READS_NUMBERS = ("item", "tolist", "numpy", "detach")
@@ -55,7 +57,7 @@ def whole(cls: Any) -> tuple[Place | None, str, str] | None:
 
 def marked(cls: Any) -> tuple[Place, str, str] | None:
     """Return the line where forward marks an output as non-differentiable, with the reason and the fix; None if it does not."""
-    for call, file in calls_in(cls, "forward", "setup_context"):
+    for call, file in calls_of(cls, "forward", "setup_context"):
         if called_name(call) == "mark_non_differentiable":
             code = ", ".join(map(ast.unparse, call.args))
             why = f"marks its output {code} as non-differentiable, so it has no history"
@@ -71,7 +73,7 @@ def constant_backward(cls: Any) -> tuple[Place, str, str] | None:
 
 def numbers_in_backward(cls: Any) -> tuple[Place, str, str] | None:
     """Return the line of a backward that turns a tensor into numbers, with the reason and the fix; or None."""
-    for call, file in calls_in(cls, "backward", "vjp"):
+    for call, file in calls_of(cls, "backward", "vjp"):
         if isinstance(call.func, ast.Attribute) and call.func.attr in READS_NUMBERS:
             why = f"computes its gradient with {ast.unparse(call)}, which has no history"
             return (
@@ -99,7 +101,7 @@ def computed_on_ctx(cls: Any) -> tuple[Place, str, str] | None:
 def saved_intermediate(cls: Any) -> tuple[Place, str, str] | None:
     """Return the line that saves a tensor that is neither an input nor an output, with the reason and the fix; or None."""
     known = named(cls)
-    for call, file in calls_in(cls, "forward", "setup_context"):
+    for call, file in calls_of(cls, "forward", "setup_context"):
         for a in call.args if called_name(call) == "save_for_backward" else ():
             if isinstance(a, ast.Name) and a.id not in known:
                 why = f"saves {a.id}, which forward has computed without recording"
@@ -134,11 +136,11 @@ def named(cls: Any) -> set[str]:
     return found
 
 
-def calls_in(cls: Any, *methods: str) -> Iterator[tuple[ast.Call, str]]:
+def calls_of(cls: Any, *methods: str) -> Iterator[tuple[ast.Call, str]]:
     """Yield the calls in a Function's methods, with the file."""
     for name in methods:
         for tree, file in tree_of(cls, name):
-            yield from [(n, file) for n in ast.walk(tree) if isinstance(n, ast.Call)]
+            yield from [(n, file) for n in calls_in(tree)]
 
 
 def tree_of(cls: Any, name: str) -> Iterator[tuple[ast.AST, str]]:
@@ -148,3 +150,88 @@ def tree_of(cls: Any, name: str) -> Iterator[tuple[ast.AST, str]]:
     tree = None if code is None else parsed(code.co_filename)
     if code is not None and tree is not None and isinstance(body := body_of(code, tree), ast.FunctionDef):
         yield body, code.co_filename
+
+
+DRAWS = frozenset("rand rand_like randn randn_like uniform uniform_ normal normal_ random randint randint_like".split())
+MASKS = frozenset("bernoulli bernoulli_ binomial dropout".split())
+SEEDS = frozenset("manual_seed seed default_rng Generator set_rng_state get_rng_state fork_rng RandomState".split())
+# the code of backward -> that of forward: of Functions that have been looked at, which a program may define in each step
+checked: WeakKeyDictionary = WeakKeyDictionary()
+
+
+def check_function(cls: Any) -> None:
+    """Look at a Function of the user at the first backward through it."""
+    forward, backward = (getattr(getattr(cls, name), "__code__", None) for name in ("forward", "backward"))
+    if cls.primitive or forward is None or backward is None:
+        return
+    if forward not in (known := checked.setdefault(backward, WeakSet())):
+        known.add(forward)
+        warn_drawn_again(cls)
+
+
+@searches()
+def warn_drawn_again(cls: Any) -> None:
+    """Warn if forward and backward each draw a mask and multiply by it, and forward saves nothing of it."""
+    calls = [call for call, _ in calls_of(cls, "forward", "setup_context", "backward")]
+    if any(called_name(c) in SEEDS or any(k.arg == "generator" for k in c.keywords) for c in calls):
+        return
+    masks = {name: drawn for name in ("forward", "backward") for drawn in drawn_masks(cls, name)}
+    if len(masks) < 2 or keeps(cls, masks["forward"][1]):
+        return
+    place, _ = masks["backward"]
+    warn(
+        "mask-drawn-again",
+        f"{cls.__name__}.backward",
+        "draws a new random mask, but the output is the input times the mask that forward drew: the gradient passes through "
+        "elements that were dropped, and misses others",
+        "draw it in forward alone, and keep it: ctx.save_for_backward(mask)",
+        place,
+    )
+
+
+def drawn_masks(cls: Any, method: str) -> Iterator[tuple[Place, set[str]]]:
+    """Yield the line of a method that draws a mask, with the names of what is computed from it, if it is multiplied by it."""
+    for tree, file in tree_of(cls, method):
+        drawn: set[str] = set()
+        lines = [n.lineno for n in ast.walk(tree) if isinstance(n, ast.expr) and is_mask(n)]
+        for s in statements(tree):
+            if isinstance(s, ast.Assign) and is_drawn(s.value, drawn):
+                drawn |= {n for t in s.targets for n in names_in(ast.walk(t))}
+        products = [n for n in ast.walk(tree) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult)]
+        if lines and any(is_drawn(n.left, drawn) != is_drawn(n.right, drawn) for n in products):
+            yield Place(file, lines[0]), drawn
+
+
+def is_mask(node: ast.AST) -> bool:
+    """Return True for a comparison of random numbers, or a call that draws zeros and ones."""
+    if isinstance(node, ast.Call) and called_name(node) in MASKS:
+        return True
+    return isinstance(node, ast.Compare) and any(
+        isinstance(n, ast.Call) and called_name(n) in DRAWS for n in ast.walk(node)
+    )
+
+
+def is_drawn(value: ast.expr, drawn: set[str]) -> bool:
+    """Return True if an expression has a mask, or a name of one, in it."""
+    return any(is_mask(n) or isinstance(n, ast.Name) and n.id in drawn for n in ast.walk(value))
+
+
+def keeps(cls: Any, drawn: set[str]) -> bool:
+    """Return True if a Function saves something that is computed from its mask, or may do so in setup_context."""
+    for tree, _ in tree_of(cls, "forward"):
+        stored = [
+            s.value for s in statements(tree) if isinstance(s, ast.Assign) and not isinstance(s.targets[0], ast.Name)
+        ]
+        saved = [
+            a
+            for n in ast.walk(tree)
+            if isinstance(n, ast.Call) and called_name(n).startswith("save_for")
+            for a in n.args
+        ]
+        if any(is_drawn(value, drawn) for value in [*stored, *saved]):
+            return True
+    arguments = {a.arg for tree, _ in tree_of(cls, "forward") for a in ast.walk(tree) if isinstance(a, ast.arg)}
+    saved = [
+        a for call, _ in calls_of(cls, "setup_context") if called_name(call).startswith("save_for") for a in call.args
+    ]
+    return any(not isinstance(a, ast.Name) or a.id not in arguments for a in saved) and bool(named(cls))
