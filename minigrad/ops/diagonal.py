@@ -10,13 +10,14 @@ import numpy as np
 from ..arrays.kinds import strided, zeros
 from ..core.tensor import Tensor
 from ..errors import error
-from ..kernels.cpu import flip_pad
 from .base.families import Linear, View
 from .base.layouts import row_major
 from .base.registry import op
 from .copy import Clone
 from .dimensions import axis
 from .index_places import WHOLE
+
+MASKED_BELOW = 1 << 14  # elements; NumPy's functions have the least overhead from there on
 
 
 class Diagonal(View):
@@ -66,12 +67,11 @@ class Triu(Linear):
 
 def triangle(x: np.ndarray, diagonal: int, upper: bool) -> np.ndarray:
     """Return the upper or the lower triangles of matrices."""
-    if type(x) is np.ndarray and x.size < flip_pad.MOVES_FROM:
+    if type(x) is np.ndarray and x.size < MASKED_BELOW:
         out = np.zeros(x.shape, x.dtype)
         np.copyto(out, x, where=kept(*x.shape[-2:], diagonal, upper))  # half of np.where's time
         return out
-    moved = flip_pad.triangle(x, diagonal, upper)
-    return (np.triu if upper else np.tril)(x, diagonal) if moved is None else moved
+    return (np.triu if upper else np.tril)(x, diagonal)
 
 
 @lru_cache(64)
