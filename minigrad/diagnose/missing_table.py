@@ -159,6 +159,26 @@ TABLE = tuple(
             "linalg.ldl_factor linalg.ldl_factor_ex linalg.ldl_solve",
         ),
         (
+            "windows for Fourier transforms",
+            "use SciPy: torch.from_numpy(scipy.signal.windows.hann(n, sym=False))",
+            "hann_window hamming_window blackman_window bartlett_window kaiser_window",
+        ),
+        (
+            "functions that read or change the exponent of a float",
+            "write x * 2.0**n for ldexp(x, n); numpy.frexp and numpy.nextafter take x.numpy()",
+            "frexp ldexp nextafter Tensor.frexp Tensor.ldexp Tensor.ldexp_ Tensor.nextafter Tensor.nextafter_",
+        ),
+        (
+            "splits that name their dimension",
+            "use tensor_split(x, sections, dim), with dim=0 for vsplit, 1 for hsplit and 2 for dsplit",
+            "hsplit vsplit dsplit Tensor.hsplit Tensor.vsplit Tensor.dsplit",
+        ),
+        (
+            "older forms of the LU decomposition",
+            "use linalg.lu_factor(A), and linalg.lu_solve(LU, pivots, B)",
+            "lu lu_solve Tensor.lu Tensor.lu_solve",
+        ),
+        (
             "futures",
             "use Python's concurrent.futures",
             "futures Future",
