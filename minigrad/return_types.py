@@ -144,13 +144,6 @@ class LeastSquares(NamedTuple):
     singular_values: Tensor
 
 
-class Binary(NamedTuple):
-    """Mantissa and exponent of mantissa * 2**exponent."""
-
-    mantissa: Tensor
-    exponent: Tensor
-
-
 def of(fields: Any, name: str) -> Any:
     """Return the result type of one operation."""
     own = {
