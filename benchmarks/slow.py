@@ -14,14 +14,14 @@ OPEN = "open"
 REASONS: dict[str, str] = {  # reason -> names of operations
     "The call takes a few microseconds of Python, the work less: a view, or a result of few numbers": """
         to type_as view_as reshape_as expand_as expand squeeze swapaxes movedim moveaxis transpose t select
-        narrow split chunk tensor_split unbind hsplit vsplit dsplit diagonal linalg.diagonal trace as_strided
+        narrow split chunk tensor_split unbind diagonal linalg.diagonal trace as_strided
         unfold permute""",
     "Several operations instead of one, each with its own pass and call": """
         addr addmv baddbmm renorm pairwise_distance cosine_similarity margin_ranking_loss triplet_margin_loss
         corrcoef cosine_embedding_loss trapezoid trapz cumulative_trapezoid gradient rot90 linalg.vecdot vdot
         block_diag linalg.multi_dot float_power rrelu ndtr aminmax batch_norm group_norm instance_norm
         local_response_norm std_mean var_mean dist linalg.vector_norm pdist nanmean count_nonzero cov
-        hinge_embedding_loss im2col upsample upsample_nearest combinations frexp isclose""",
+        hinge_embedding_loss im2col upsample upsample_nearest combinations isclose""",
     "Checks of shapes and indices in Python, beside one pass over memory": """
         index_add index_copy index_fill put index_put index_reduce scatter take_along_dim diagonal_scatter
         interpolate upsample_bilinear nll_loss roll flip fliplr flipud repeat tile pad vstack row_stack hstack
@@ -35,18 +35,18 @@ REASONS: dict[str, str] = {  # reason -> names of operations
         min prod lerp addcmul addcdiv
         linalg.norm linalg.matrix_norm mse_loss smooth_l1_loss huber_loss rad2deg rsqrt exp2 isneginf
         cumsum cumprod cummax cummin diff heaviside logical_and logical_or logical_xor log_softmax softmax
-        logsumexp ldexp pow reshape binary_cross_entropy_with_logits minimum maximum celu elu selu softplus silu mish
+        logsumexp pow reshape binary_cross_entropy_with_logits minimum maximum celu elu selu softplus silu mish
         hardswish frac logit norm""",
     "Gradients of few numbers are computed by NumPy, a step of their formula at a time": "remainder fmod sinc",
     "SciPy or NumPy computes one number at a time": """
-        i0 i0e i1 i1e erfcx ndtri log_ndtr digamma lgamma polygamma nextafter""",
+        i0 i0e i1 i1e erfcx ndtri log_ndtr digamma lgamma polygamma""",
     "Computed in float64, for a result that is right to the last digit": "atan2 arctan2",
     "Accurate where PyTorch loses digits: the tails of gelu, distances of near points": "gelu cdist",
     "Least squares by singular values, as for matrices of less than full rank": "linalg.lstsq",
     "Factorizations from OpenBLAS's LAPACK": """
         linalg.solve_ex linalg.matrix_exp matrix_exp linalg.householder_product lu_unpack linalg.cholesky_ex
         cholesky_inverse qr linalg.qr linalg.cond linalg.svdvals pinverse cholesky linalg.cholesky cholesky_solve
-        inverse linalg.inv_ex linalg.lu linalg.lu_factor linalg.lu_factor_ex linalg.lu_solve lu lu_solve
+        inverse linalg.inv_ex linalg.lu linalg.lu_factor linalg.lu_factor_ex linalg.lu_solve
         linalg.solve linalg.solve_triangular triangular_solve linalg.tensorinv det logdet slogdet
         linalg.eigvalsh linalg.matrix_rank linalg.pinv""",
     "Products by OpenBLAS, where PyTorch has MKL": """

@@ -193,7 +193,6 @@ from .ops.elementary import (
     rad2deg, rsqrt, sigmoid, sin, sinc, sinh, sqrt, tan, tanh, xlogy,
 )
 from .ops.flip import flip, fliplr, flipud, roll, rot90
-from .ops.float_parts import frexp, ldexp, nextafter
 from .ops.gather import gather, take_along_dim
 from .ops.grids import cartesian_prod, combinations, gradient, meshgrid, unravel_index, vander
 from .ops.inverses import erfinv, float_power, logit
@@ -210,8 +209,6 @@ from .ops.logic import (
     logical_and, logical_not, logical_or, logical_xor,
 )
 from .ops.lu import lu_unpack
-from .ops.lu import packed_lu as lu
-from .ops.lu import solve_by_lu as lu_solve
 from .ops.masks import argwhere, masked_fill, masked_scatter, masked_select, nonzero
 from .ops.matmul import addbmm, addmm, addmv, addr, baddbmm, bmm, cross, dot, matmul, mm, mv, outer, vdot
 from .ops.matmul import outer as ger
@@ -248,9 +245,7 @@ from .ops.sort import (
     argsort, bincount, bucketize, histc, isin, kthvalue, msort, searchsorted, sort, topk, unique, unique_consecutive,
 )
 from .ops.special_functions import i0, logaddexp2, mvlgamma
-from .ops.splits import dsplit, hsplit, vsplit
 from .ops.statistics import corrcoef, cov, std, std_mean, var, var_mean
-from .ops.window_functions import bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window
 # fmt: on
 # isort: on
 

@@ -199,7 +199,7 @@ from .ops.predicates import (
 )
 from .ops.storage import TypedStorage, UntypedStorage
 from .record import Record, record, record_of
-from .return_types import PLU, QR, Binary, Extremes, Selected, SVDWithV, TriangularSolution
+from .return_types import PLU, QR, Extremes, Selected, SVDWithV, TriangularSolution
 from .serialization import load, save
 from .tensors.printing import get_printoptions, printoptions, set_printoptions
 
@@ -278,7 +278,6 @@ __all__ = [
     "avg_pool1d",
     "backends",
     "baddbmm",
-    "bartlett_window",
     "batch_norm",
     "bernoulli",
     "bfloat16",
@@ -291,7 +290,6 @@ __all__ = [
     "bitwise_or",
     "bitwise_right_shift",
     "bitwise_xor",
-    "blackman_window",
     "block_diag",
     "bmm",
     "bool",
@@ -369,7 +367,6 @@ __all__ = [
     "dot",
     "double",
     "dropout",
-    "dsplit",
     "dstack",
     "dtype",
     "einsum",
@@ -409,7 +406,6 @@ __all__ = [
     "fmod",
     "fork_rng",
     "frac",
-    "frexp",
     "from_dlpack",
     "from_numpy",
     "frombuffer",
@@ -436,13 +432,10 @@ __all__ = [
     "group_norm",
     "gt",
     "half",
-    "hamming_window",
-    "hann_window",
     "hardshrink",
     "heaviside",
     "hinge_embedding_loss",
     "histc",
-    "hsplit",
     "hstack",
     "hypot",
     "i0",
@@ -485,14 +478,12 @@ __all__ = [
     "isposinf",
     "isreal",
     "jit",
-    "kaiser_window",
     "kl_div",
     "kron",
     "kthvalue",
     "layer_norm",
     "layout",
     "lcm",
-    "ldexp",
     "le",
     "lerp",
     "less",
@@ -521,8 +512,6 @@ __all__ = [
     "logsumexp",
     "long",
     "lt",
-    "lu",
-    "lu_solve",
     "lu_unpack",
     "manual_seed",
     "margin_ranking_loss",
@@ -564,7 +553,6 @@ __all__ = [
     "neg",
     "negative",
     "newaxis",
-    "nextafter",
     "nn",
     "no_grad",
     "nonzero",
@@ -721,7 +709,6 @@ __all__ = [
     "vdot",
     "version",
     "vmap",
-    "vsplit",
     "vstack",
     "where",
     "xlogy",
@@ -1327,29 +1314,6 @@ def roll(input: Tensor, shifts: _int | Sequence[_int], dims: _int | Sequence[_in
 def rot90(input: Tensor, k: _int = 1, dims: _int | Sequence[_int] = (0, 1)) -> Tensor:
     """Rotate the plane of two dimensions by k times 90 degrees, from the first towards the second."""
 
-def frexp(input: Tensor, *, out: tuple[Tensor, ...] | None = None) -> Binary:
-    """Return (mantissa, exponent) with input = mantissa * 2**exponent, 1/2 <= |mantissa| < 1, exponents in int32.
-
-    Raises RuntimeError for integers.
-
-    >>> import minigrad
-    >>> minigrad.frexp(minigrad.tensor([6., 0.25]))
-    minigrad.return_types.frexp(
-    mantissa=tensor([0.7500, 0.5000]),
-    exponent=tensor([ 3, -1], dtype=minigrad.int32))
-    """
-
-def ldexp(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
-    """Return input * 2**other; integers give floats.
-
-    >>> import minigrad
-    >>> minigrad.ldexp(minigrad.tensor([0.75]), minigrad.tensor([3]))
-    tensor([6.])
-    """
-
-def nextafter(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
-    """The next floating-point number after input in the direction of other."""
-
 def gather(input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None) -> Tensor:
     """Return the elements at `index` along `dim`, in index's shape: for dim=0, out[i, j] = input[index[i, j], j].
 
@@ -1564,12 +1528,6 @@ def lu_unpack(
     out: tuple[Tensor, ...] | None = None,
 ) -> PLU:
     """Return (P, L, U) from the result of lu_factor; parts that are not unpacked are empty."""
-
-def lu(A: Tensor, pivot: _bool = True, get_infos: _bool = False) -> tuple[Tensor, ...]:
-    """Return (LU, pivots) of each matrix (..., m, n), with `get_infos` also info: the older form of linalg.lu_factor_ex."""
-
-def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return the solution X of A X = input, given A's `lu_factor` (see linalg.lu_solve)."""
 
 def argwhere(input: Tensor) -> Tensor:
     """Return the indices of the elements that are not zero, one row each."""
@@ -2580,15 +2538,6 @@ def unique_consecutive(
 def logaddexp2(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """log2(2**x + 2**y), without intermediate overflow."""
 
-def dsplit(input: Tensor, indices_or_sections: Tensor | _int | Sequence[_int]) -> tuple[Tensor, ...]:
-    """Cut the third dimension, into equal parts, or at the given indices; views."""
-
-def hsplit(input: Tensor, indices_or_sections: Tensor | _int | Sequence[_int]) -> tuple[Tensor, ...]:
-    """Cut columns: the second dimension, or the only one of a vector, into equal parts, or at the given indices; views."""
-
-def vsplit(input: Tensor, indices_or_sections: Tensor | _int | Sequence[_int]) -> tuple[Tensor, ...]:
-    """Cut rows: the first dimension of at least two, into equal parts, or at the given indices; views."""
-
 def corrcoef(input: Tensor) -> Tensor:
     """Return Pearson's correlations of variables, the rows, over observations: covariances over both standard deviations.
 
@@ -2662,71 +2611,3 @@ def var_mean(
     correction: _float | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Return `(var, mean)` of all elements, or over the dimensions `dim`."""
-
-def bartlett_window(
-    window_length: _int,
-    periodic: _bool = True,
-    *,
-    dtype: dtype | None = None,
-    device: device | str | _int | None = None,
-    layout: layout | None = None,
-    requires_grad: _bool = False,
-    out: Tensor | None = None,
-) -> Tensor:
-    """Return Bartlett's window, a triangle from 0 up to 1 and down to 0."""
-
-def blackman_window(
-    window_length: _int,
-    periodic: _bool = True,
-    *,
-    dtype: dtype | None = None,
-    device: device | str | _int | None = None,
-    layout: layout | None = None,
-    requires_grad: _bool = False,
-    out: Tensor | None = None,
-) -> Tensor:
-    """Return Blackman's window, 0.42 - 0.5 * cos(2 pi t) + 0.08 * cos(4 pi t)."""
-
-def hamming_window(
-    window_length: _int,
-    periodic: _bool = True,
-    alpha: _float = 0.54,
-    beta: _float = 0.46,
-    *,
-    dtype: dtype | None = None,
-    device: device | str | _int | None = None,
-    layout: layout | None = None,
-    requires_grad: _bool = False,
-    out: Tensor | None = None,
-) -> Tensor:
-    """Return Hamming's window, alpha - beta * cos(2 pi t)."""
-
-def hann_window(
-    window_length: _int,
-    periodic: _bool = True,
-    *,
-    dtype: dtype | None = None,
-    device: device | str | _int | None = None,
-    layout: layout | None = None,
-    requires_grad: _bool = False,
-    out: Tensor | None = None,
-) -> Tensor:
-    """Return Hann's window, (1 - cos(2 pi t)) / 2.  Raises RuntimeError for negative lengths and integer dtypes.
-
-    >>> import minigrad
-    >>> minigrad.hann_window(4)
-    tensor([0.0000, 0.5000, 1.0000, 0.5000])
-    """
-
-def kaiser_window(
-    window_length: _int,
-    periodic: _bool = True,
-    beta: _float = 12.0,
-    *,
-    dtype: dtype | None = None,
-    device: device | str | _int | None = None,
-    layout: layout | None = None,
-    requires_grad: _bool = False,
-    out: Tensor | None = None,
-) -> Tensor:
-    """Return Kaiser's window, i0(beta * sqrt(1 - (2t - 1)**2)) / i0(beta)."""

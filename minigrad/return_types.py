@@ -144,13 +144,6 @@ class LeastSquares(NamedTuple):
     singular_values: Tensor
 
 
-class Binary(NamedTuple):
-    """Mantissa and exponent of mantissa * 2**exponent."""
-
-    mantissa: Tensor
-    exponent: Tensor
-
-
 def of(fields: Any, name: str) -> Any:
     """Return the result type of one operation."""
     own = {
@@ -172,5 +165,4 @@ linalg_lu_factor, linalg_lu_factor_ex = of(LU, "linalg_lu_factor"), of(LUEx, "li
 linalg_lu, lu_unpack = of(PLU, "linalg_lu"), of(PLU, "lu_unpack")
 linalg_inv_ex, linalg_solve_ex = of(InverseEx, "linalg_inv_ex"), of(SolutionEx, "linalg_solve_ex")
 linalg_cholesky_ex, linalg_lstsq = of(CholeskyEx, "linalg_cholesky_ex"), of(LeastSquares, "linalg_lstsq")
-frexp = of(Binary, "frexp")
 triangular_solve = of(TriangularSolution, "triangular_solve")

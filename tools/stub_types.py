@@ -53,9 +53,7 @@ EXCEPTIONS = {  # where the same name means something else: "operation.parameter
     "searchsorted.input": NUMBERS,
 }
 RESULTS = {  # where the declaration says only `tuple`, or nothing and it is not a Tensor
-    **dict.fromkeys(
-        "meshgrid split split_with_sizes chunk tensor_split unbind unravel_index hsplit vsplit dsplit".split(), 0
-    ),
+    **dict.fromkeys("meshgrid split split_with_sizes chunk tensor_split unbind unravel_index".split(), 0),
     "broadcast_tensors": 0,
     **dict.fromkeys(("var_mean", "std_mean"), 2),
 }

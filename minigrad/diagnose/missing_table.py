@@ -123,11 +123,7 @@ TABLE = tuple(
             "use device='cuda' for an NVIDIA GPU, or device='cpu'",
             "mps xpu mtia Tensor.xpu Tensor.mtia Tensor.ipu",
         ),
-        (
-            "models from the internet",
-            "build the module, and load weights saved with torch.save",
-            "hub",
-        ),
+        ("models from the internet", "build the module, and load weights saved with torch.save", "hub"),
         (
             "subclasses that override functions",
             "write a Function or a module that does the work of the subclass",
@@ -148,21 +144,25 @@ TABLE = tuple(
             "call torch.cuda.set_device(index), or pass device= to the functions that make tensors",
             "cuda.device cuda.device_of",
         ),
-        (
-            "comparisons of memory in one call",
-            "compare x.data_ptr(), the shapes and the strides",
-            "Tensor.is_set_to",
-        ),
+        ("comparisons of memory in one call", "compare x.data_ptr(), the shapes and the strides", "Tensor.is_set_to"),
         (
             "LDL factorizations",
             "use linalg.cholesky for a positive definite matrix, and linalg.solve for an equation",
             "linalg.ldl_factor linalg.ldl_factor_ex linalg.ldl_solve",
         ),
         (
-            "futures",
-            "use Python's concurrent.futures",
-            "futures Future",
+            "windows of signals and parts of floats",
+            "use SciPy's signal.windows, or numpy.frexp and numpy.nextafter on x.numpy(); ldexp(x, n) is x * 2.0**n",
+            """hann_window hamming_window blackman_window bartlett_window kaiser_window frexp ldexp nextafter Tensor.frexp
+            Tensor.ldexp Tensor.ldexp_ Tensor.nextafter Tensor.nextafter_""",
         ),
+        (
+            "splits that name their dimension",
+            "use tensor_split(x, sections, dim), with dim=0 for vsplit, 1 for hsplit and 2 for dsplit",
+            "hsplit vsplit dsplit Tensor.hsplit Tensor.vsplit Tensor.dsplit",
+        ),
+        ("older forms of LU", "use linalg.lu_factor and linalg.lu_solve", "lu lu_solve Tensor.lu Tensor.lu_solve"),
+        ("futures", "use Python's concurrent.futures", "futures Future"),
         (
             "processes that are started with a number",
             "start ranks with minigrad.distributed.run(f, n), or one process with multiprocessing.Process",

@@ -10,7 +10,6 @@ import numpy as np
 from ..arrays.kinds import strided, zeros
 from ..core.tensor import Tensor
 from ..errors import error
-from ..kernels.cpu import flip_pad
 from .base.families import Linear, View
 from .base.layouts import row_major
 from .base.registry import op
@@ -66,15 +65,14 @@ class Triu(Linear):
 
 def triangle(x: np.ndarray, diagonal: int, upper: bool) -> np.ndarray:
     """Return the upper or the lower triangles of matrices."""
-    if type(x) is np.ndarray and x.size < flip_pad.MOVES_FROM:
+    if type(x) is np.ndarray:
         out = np.zeros(x.shape, x.dtype)
-        np.copyto(out, x, where=kept(*x.shape[-2:], diagonal, upper))  # half of np.where's time
+        np.copyto(out, x, where=kept(*x.shape[-2:], diagonal, upper))  # a third to two thirds of NumPy's
         return out
-    moved = flip_pad.triangle(x, diagonal, upper)
-    return (np.triu if upper else np.tril)(x, diagonal) if moved is None else moved
+    return (np.triu if upper else np.tril)(x, diagonal)
 
 
-@lru_cache(64)
+@lru_cache(16)
 def kept(n: int, m: int, diagonal: int, upper: bool) -> np.ndarray:
     """Return True in one triangle of a matrix (n, m), including a diagonal."""
     below = np.tri(n, m, diagonal - upper, bool)

@@ -90,15 +90,6 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> LU:
     return return_types.linalg_lu_factor(*LuFactor.apply(A, "linalg.lu_factor")[:2])
 
 
-@op("S(3, 3)", "T(2, 3, 4)", "T(4, 3), True, True", name="lu", node="LinalgLuFactorEx")
-def packed_lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, ...]:
-    """Return (LU, pivots) of each matrix (..., m, n), with `get_infos` also info: the older form of linalg.lu_factor_ex."""
-    matrices("lu", A)
-    with_pivots("lu", pivot)
-    found = LuFactor.apply(A, "" if get_infos else "lu")
-    return return_types.linalg_lu_factor_ex(*found) if get_infos else found[:2]
-
-
 @linalg(*MATRICES, out=True, node="LinalgLu")
 def lu(A: Tensor, *, pivot: bool = True) -> PLU:
     """Return (P, L, U) of each matrix (..., m, n) with A = P L U: P a permutation, L (m, k), U (k, n), k = min(m, n)."""
@@ -144,12 +135,6 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
         return P @ out if left else out.mT @ P.mT
     out = SolveTriangular.apply(LU, SolveTriangular.apply(LU, P.mT @ b, False, True), True, False)
     return out if left else out.mT
-
-
-@op(f"T(3, 2), {FACTORED}", out=True, name="lu_solve", node="LinalgLuSolve")
-def solve_by_lu(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
-    """Return the solution X of A X = input, given A's `lu_factor` (see linalg.lu_solve)."""
-    return lu_solve(LU_data, LU_pivots, input)
 
 
 # ---------------------------------------------------------------------- with info

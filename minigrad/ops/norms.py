@@ -15,7 +15,7 @@ from ..arrays.kinds import on_device, zeros
 from ..arrays.meta import has_numbers
 from ..core.tensor import Tensor
 from ..errors import error
-from ..kernels.cpu import distances_cpu as kernels
+from ..kernels import cuda_kernels
 from ..kernels.cpu import reductions_cpu
 from ..tensors.printing import error_notes
 from .base.families import Operation, Reduce
@@ -157,11 +157,12 @@ class Cdist(Operation):
 
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple | None:
-        """Return both gradients for p = 1, on arrays."""
+        """Return both gradients for p = 1 on a GPU."""
         g, (x, y, p) = gs[0], bound[:3]
-        if p != 1 or (dx := kernels.pulls(g, x, y)) is None:
+        if p != 1 or not on_device(x):
             return None
-        return dx, kernels.pulls(np.swapaxes(g, -1, -2), y, x), None, None
+        pulls = cuda_kernels("distances_cuda").pulls
+        return pulls(g, x, y), pulls(np.swapaxes(g, -1, -2), y, x), None, None
 
 
 @linalg(
@@ -351,8 +352,8 @@ def distances(x: np.ndarray, y: np.ndarray, p: float, fast: bool) -> np.ndarray:
     n, each = x.shape[-2], math.prod(x.shape[:-2]) * y.shape[-2] * y.shape[-1]
     if fast and (found := by_products(x, y)) is not None:
         return found
-    if p == 1 and (found := kernels.distances(x, y)) is not None:
-        return found
+    if p == 1 and on_device(x):
+        return cuda_kernels("distances_cuda").distances(x, y)
     rows = max(1, CHUNK // max(1, each))
     parts = [lengths(x[..., i : i + rows, None, :] - y[..., None, :, :], p) for i in range(0, n, rows)]
     return np.concatenate(parts, -2) if parts else zeros((*x.shape[:-1], y.shape[-2]), x)

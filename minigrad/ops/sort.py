@@ -17,7 +17,6 @@ from ..arrays.shapes import sketch
 from ..core.tensor import Tensor, wrap
 from ..errors import error
 from ..kernels import cuda_kernels
-from ..kernels.cpu import topk as ranking
 from ..layers.batching import front
 from ..return_types import Selected
 from .base.families import NonDifferentiable
@@ -68,8 +67,8 @@ class First(NonDifferentiable):
     @staticmethod
     def impl(x: np.ndarray, k: int, dim: int, descending: bool) -> np.ndarray:
         n, part = x.shape[dim], (slice(None),) * dim
-        if (found := ranking.top(x, k, dim, descending)) is not None:
-            return found
+        if on_device(x):
+            return cuda_kernels("sorting").top(x, k, dim, descending)
         if n < PARTITION_FROM or k in (0, n):
             return contiguous(ArgSort.impl(x, dim, descending)[(*part, slice(k))])
         parted = np.argpartition(x, n - k if descending else k - 1, dim)

@@ -12,7 +12,7 @@ from ..arrays.dtypes import dtype
 from ..core.tensor import Tensor
 from ..ops.generator import Generator
 from ..ops.storage import Storage, TypedStorage, UntypedStorage
-from ..return_types import QR, Binary, Extremes, Selected, SignAndLog, SVDWithV, TriangularSolution
+from ..return_types import QR, Extremes, Selected, SignAndLog, SVDWithV, TriangularSolution
 
 class Operations:
     """The methods and operators of Tensor that minigrad attaches when it is imported."""
@@ -423,8 +423,6 @@ class Operations:
         """Return the scalar product of two vectors of equal size, as a 0-d tensor.  Raises RuntimeError for other ranks."""
     def double(self, memory_format: memory_format | None = None) -> Tensor:
         """Convert the tensor to minigrad.float64."""
-    def dsplit(self, indices_or_sections: Tensor | _int | Sequence[_int]) -> tuple[Tensor, ...]:
-        """Cut the third dimension, into equal parts, or at the given indices; views."""
     def eq(self, other: Tensor | _float) -> Tensor:
         """input == other, elementwise; NaN equals nothing."""
     def eq_(self, other: Tensor | _float) -> Tensor:
@@ -506,11 +504,6 @@ class Operations:
         """The fractional part of x, with the sign of x."""
     def frac_(self) -> Tensor:
         """In-place form of frac."""
-    def frexp(self) -> Binary:
-        """Return (mantissa, exponent) with input = mantissa * 2**exponent, 1/2 <= |mantissa| < 1, exponents in int32.
-
-        Raises RuntimeError for integers.
-        """
     def gather(self, dim: _int, index: Tensor, *, sparse_grad: _bool = False) -> Tensor:
         """Return the elements at `index` along `dim`, in index's shape: for dim=0, out[i, j] = input[index[i, j], j].
 
@@ -550,8 +543,6 @@ class Operations:
         """In-place form of heaviside."""
     def histc(self, bins: _int = 100, min: _float = 0, max: _float = 0) -> Tensor:
         """Count the elements in each of `bins` equal parts of [min, max], or of the input's range if both are 0."""
-    def hsplit(self, indices_or_sections: Tensor | _int | Sequence[_int]) -> tuple[Tensor, ...]:
-        """Cut columns: the second dimension, or the only one of a vector, into equal parts, or at the given indices; views."""
     def hypot(self, other: Tensor | _float) -> Tensor:
         """Length of the hypotenuse, sqrt(x*x + y*y), without intermediate overflow."""
     def hypot_(self, other: Tensor | _float) -> Tensor:
@@ -635,10 +626,6 @@ class Operations:
         """The least common multiple of two integers; 0 if one of them is 0."""
     def lcm_(self, other: Tensor | _float) -> Tensor:
         """In-place form of lcm."""
-    def ldexp(self, other: Tensor | _float) -> Tensor:
-        """Return input * 2**other; integers give floats."""
-    def ldexp_(self, other: Tensor | _float) -> Tensor:
-        """In-place form of ldexp."""
     def le(self, other: Tensor | _float) -> Tensor:
         """input <= other, elementwise."""
     def le_(self, other: Tensor | _float) -> Tensor:
@@ -723,10 +710,6 @@ class Operations:
         """input < other, elementwise."""
     def lt_(self, other: Tensor | _float) -> Tensor:
         """In-place form of lt."""
-    def lu(self, pivot: _bool = True, get_infos: _bool = False) -> tuple[Tensor, ...]:
-        """Return (LU, pivots) of each matrix (..., m, n), with `get_infos` also info: the older form of linalg.lu_factor_ex."""
-    def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
-        """Return the solution X of A X = input, given A's `lu_factor` (see linalg.lu_solve)."""
     @property
     def mH(self) -> Tensor:
         """`.mT`: the last two dimensions swapped, as a view."""
@@ -927,10 +910,6 @@ class Operations:
         pin_memory: _bool = False,
     ) -> Tensor:
         """Return a tensor of the given size with zeros, of this tensor's dtype unless another is given."""
-    def nextafter(self, other: Tensor | _float) -> Tensor:
-        """The next floating-point number after input in the direction of other."""
-    def nextafter_(self, other: Tensor | _float) -> Tensor:
-        """In-place form of nextafter."""
     @overload
     def nonzero(self, *, as_tuple: Literal[False] = False) -> Tensor:
         """Return the indices of the elements that are not zero, one row each; with `as_tuple` one tensor per dimension."""
@@ -1403,8 +1382,6 @@ class Operations:
         """
     def view_as(self, other: Tensor) -> Tensor:
         """Return a view of `input` with the shape of `other`."""
-    def vsplit(self, indices_or_sections: Tensor | _int | Sequence[_int]) -> tuple[Tensor, ...]:
-        """Cut rows: the first dimension of at least two, into equal parts, or at the given indices; views."""
     def where(self, condition: Any, other: Tensor | _float) -> Tensor: ...
     def xlogy(self, other: Tensor | _float) -> Tensor:
         """x * log(y); 0 where x is 0 (unless y is NaN)."""

@@ -1,6 +1,6 @@
 """SummaryWriter: numbers, images and graphs of a training run, in files that TensorBoard reads; no package is needed.
 
-A file is a sequence of records (TFRecord), each an Event as a protocol buffer: a field is its number and kind, then the value.
+A file is a sequence of records (TFRecord), each an Event as a protocol buffer, which `message` writes from a dict of its fields.
 Sources: TensorFlow's `event.proto`, `summary.proto` and `graph.proto`; RFC 3720 for the checksum CRC-32C.
 """
 
@@ -42,20 +42,24 @@ def varint(n: int) -> bytes:
     return bytes([*groups, n])
 
 
-def whole(field: int, n: int) -> bytes:
-    """Return a field with an integer."""
-    return varint(8 * field) + varint(n)
+def message(fields: dict) -> bytes:
+    """Return a protocol buffer of field numbers and values, whose types say how they are written; a list repeats a field.
 
-
-def double(field: int, x: float) -> bytes:
-    """Return a field with a number of 64 bits."""
-    return varint(8 * field + 1) + struct.pack("<d", x)
-
-
-def sized(field: int, *parts: bytes | str) -> bytes:
-    """Return a field with text, bytes, or a message that consists of fields."""
-    data = b"".join([part.encode() if isinstance(part, str) else part for part in parts])
-    return varint(8 * field + 2) + varint(len(data)) + data
+    >>> message({1: 300, 2: "ab", 3: {1: [1, 2]}, 4: np.float32(1.0)}).hex()
+    '08ac02120261621a0408010802250000803f'
+    """
+    parts = []
+    for field, values in fields.items():
+        for x in values if isinstance(values, list) else [values]:
+            if isinstance(x, int):
+                kind, data = 0, varint(x)
+            elif isinstance(x, (float, np.floating)):
+                kind, data = (1, struct.pack("<d", x)) if isinstance(x, float) else (5, struct.pack("<f", x))
+            else:
+                text = message(x) if isinstance(x, dict) else x.encode() if isinstance(x, str) else x
+                kind, data = 2, varint(len(text)) + text
+            parts.append(varint(8 * field + kind) + data)
+    return b"".join(parts)
 
 
 @cache
@@ -108,7 +112,7 @@ class SummaryWriter:
         self, tag: str, scalar_value: Any, global_step: int | None = None, walltime: float | None = None, **_: Any
     ) -> None:
         """Write a number, such as the loss of a step."""
-        self._add(tag, number(2, scalar_value), global_step, walltime)
+        self._add(tag, {2: number(scalar_value)}, global_step, walltime)
 
     def add_scalars(
         self, main_tag: str, tag_scalar_dict: dict, global_step: int | None = None, walltime: float | None = None
@@ -116,14 +120,14 @@ class SummaryWriter:
         """Write several numbers for one chart, each into its own folder below `log_dir`."""
         for tag, value in tag_scalar_dict.items():
             folder = os.path.join(self.log_dir, f"{main_tag.replace('/', '_')}_{tag}")
-            self._add(main_tag, number(2, value), global_step, walltime, folder)
+            self._add(main_tag, {2: number(value)}, global_step, walltime, folder)
 
     def add_image(
         self, tag: str, img_tensor: Any, global_step: int | None = None, walltime: float | None = None,
         dataformats: str = "CHW",
     ) -> None:  # fmt: skip
         """Write an image: bytes, or numbers from 0 to 1, whose dimensions `dataformats` names (CHW, HWC or HW)."""
-        self._add(tag, image(pixels_of(img_tensor, dataformats)), global_step, walltime)
+        self._add(tag, image_of(pixels_of(img_tensor, dataformats)), global_step, walltime)
 
     def add_images(
         self, tag: str, img_tensor: Any, global_step: int | None = None, walltime: float | None = None,
@@ -132,7 +136,7 @@ class SummaryWriter:
         """Write a batch of images, side by side."""
         batch = np.moveaxis(array_of(img_tensor), dataformats.index("N"), 0)
         row = np.concatenate([pixels_of(one, dataformats.replace("N", "")) for one in batch], 1)
-        self._add(tag, image(row), global_step, walltime)
+        self._add(tag, image_of(row), global_step, walltime)
 
     def add_figure(
         self, tag: str, figure: Any, global_step: int | None = None, close: bool = True, walltime: float | None = None
@@ -143,7 +147,7 @@ class SummaryWriter:
         file = BytesIO()
         figure.savefig(file, format="png")
         width, height = figure.canvas.get_width_height()
-        self._add(tag, image_field(height, width, file.getvalue()), global_step, walltime)
+        self._add(tag, {4: {1: height, 2: width, 3: 3, 4: file.getvalue()}}, global_step, walltime)
         if close:
             pyplot.close(figure)
 
@@ -158,17 +162,15 @@ class SummaryWriter:
             raise error(ValueError, "add_histogram", what, "pass numbers: values[values.isfinite()]")
         counts, limits = np.histogram(x, "auto" if bins == "tensorflow" else bins)
         moments = [x.min(), x.max(), x.size, x.sum(), (x * x).sum()]
-        fields = [double(k, float(m)) for k, m in enumerate(moments, 1)]
-        ends = [sized(k, a.astype("<f8").tobytes()) for k, a in ((6, limits[1:]), (7, counts))]
-        self._add(tag, sized(5, *fields, *ends), global_step, walltime)
+        fields = [*map(float, moments), *[a.astype("<f8").tobytes() for a in (limits[1:], counts)]]
+        self._add(tag, {5: dict(enumerate(fields, 1))}, global_step, walltime)
 
     def add_text(
         self, tag: str, text_string: str, global_step: int | None = None, walltime: float | None = None
     ) -> None:
         """Write a text, as Markdown."""
-        plugin = sized(9, sized(1, sized(1, "text")))
-        one_string = sized(8, whole(1, 7), sized(2, sized(2, whole(1, 1))), sized(8, text_string))
-        self._add(f"{tag}/text_summary", plugin + one_string, global_step, walltime)
+        one_string = {1: 7, 2: {2: {1: 1}}, 8: text_string}
+        self._add(f"{tag}/text_summary", {9: {1: {1: "text"}}, 8: one_string}, global_step, walltime)
 
     def add_graph(self, model: Any, input_to_model: Any = None, verbose: bool = False, **_: Any) -> None:
         """Write the graph of a module's operations on an input, or on several in a tuple."""
@@ -178,12 +180,12 @@ class SummaryWriter:
         made = record(model, *inputs, passes=("forward",)).to_dict()
         names = {v["id"]: v["name"] or f"value_{v['id']}" for v in made["values"]}
         results = {i for op in made["ops"] for i in op["outputs"]}
-        nodes = [node(names[v["id"]], v["kind"]) for v in made["values"] if v["id"] not in results]
+        nodes = [{1: names[v["id"]], 2: v["kind"]} for v in made["values"] if v["id"] not in results]
         for op in made["ops"]:
             name = "/".join([*op["module"], f"{op['name']}_{op['id']}"])
-            nodes.append(node(name, op["name"], [names[i] for i in op["inputs"] if isinstance(i, int)]))
+            nodes.append({1: name, 2: op["name"], 3: [names[i] for i in op["inputs"] if isinstance(i, int)]})
             names |= dict.fromkeys(op["outputs"], name)
-        self._write(self.log_dir, sized(4, *nodes, sized(4, whole(1, 22))))
+        self._write(self.log_dir, {4: {1: nodes, 4: {1: 22}}})
 
     def add_embedding(
         self, mat: Any, metadata: Any = None, label_img: Any = None, global_step: int | None = None, tag: str = "default",
@@ -242,16 +244,16 @@ class SummaryWriter:
             Path(folder).mkdir(parents=True, exist_ok=True)
             name = f"events.out.tfevents.{int(time.time())}.{socket.gethostname()}.{os.getpid()}.{next(NUMBERS)}"
             self._files[folder] = open(Path(folder, name + self._suffix), "ab")  # noqa: SIM115  close() closes it
-            self._write(folder, sized(3, "brain.Event:2"))
+            self._write(folder, {3: "brain.Event:2"})
         return self._files[folder]
 
-    def _add(self, tag: str, value: bytes, step: int | None, at: float | None, folder: str = "") -> None:
+    def _add(self, tag: str, value: dict, step: int | None, at: float | None, folder: str = "") -> None:
         """Write a value of a summary."""
-        self._write(folder or self.log_dir, sized(5, sized(1, sized(1, tag), value)), step, at)
+        self._write(folder or self.log_dir, {5: {1: {1: tag, **value}}}, step, at)
 
-    def _write(self, folder: str, what: bytes, step: int | None = None, at: float | None = None) -> None:
+    def _write(self, folder: str, what: dict, step: int | None = None, at: float | None = None) -> None:
         """Write an event as a record: its length and itself, each with a checksum."""
-        event = double(1, time.time() if at is None else at) + (whole(2, int(step)) if step else b"") + what
+        event = message({1: time.time() if at is None else float(at), **({2: int(step)} if step else {}), **what})
         length, file = struct.pack("<Q", len(event)), self._open(folder)
         file.write(length + checksum(length) + event + checksum(event))
         file.flush()
@@ -263,13 +265,13 @@ def array_of(values: Any) -> np.ndarray:
     return values.detach().cpu().numpy() if isinstance(values, Tensor) else np.asarray(values)
 
 
-def number(field: int, value: Any) -> bytes:
-    """Return a field with a number of 32 bits."""
+def number(value: Any) -> np.float32:
+    """Return a number of 32 bits.  Raises ValueError for anything else."""
     x = array_of(value)
     if x.size != 1 or x.dtype.kind not in "biuf":
         what = f"expected one number, but got {f'{x.size} of them' if x.dtype.kind in 'biuf' else repr(value)}"
         raise error(ValueError, "add_scalar", what, "pass a number, such as loss.item()")
-    return varint(8 * field + 5) + struct.pack("<f", float(x.reshape(())))
+    return np.float32(x.reshape(()))
 
 
 def pixels_of(picture: Any, order: str) -> np.ndarray:
@@ -292,9 +294,9 @@ def png_of(pixels: np.ndarray) -> bytes:
     return file.getvalue()
 
 
-def image(pixels: np.ndarray) -> bytes:
-    """Return the field of an image."""
-    return image_field(pixels.shape[0], pixels.shape[1], png_of(pixels))
+def image_of(pixels: np.ndarray) -> dict:
+    """Return the value of an image."""
+    return {4: {1: pixels.shape[0], 2: pixels.shape[1], 3: 3, 4: png_of(pixels)}}
 
 
 def sprite(batch: np.ndarray) -> np.ndarray:
@@ -302,16 +304,6 @@ def sprite(batch: np.ndarray) -> np.ndarray:
     side = math.ceil(len(batch) ** 0.5)
     full = np.concatenate([batch, np.zeros((side * side - len(batch), *batch.shape[1:]), batch.dtype)])
     return np.concatenate([np.concatenate([pixels_of(one, "CHW") for one in row], 1) for row in np.split(full, side)])
-
-
-def image_field(height: int, width: int, png: bytes) -> bytes:
-    """Return the field of an image that is compressed as PNG."""
-    return sized(4, whole(1, height), whole(2, width), whole(3, 3), sized(4, png))
-
-
-def node(name: str, kind: str, inputs: Any = ()) -> bytes:
-    """Return a node of a graph."""
-    return sized(1, sized(1, name), sized(2, kind), *[sized(3, one) for one in inputs])
 
 
 _guard(__name__)

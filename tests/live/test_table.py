@@ -21,7 +21,7 @@ FROZEN = {
     **dict.fromkeys("linalg.cond linalg.eigh linalg.eigvalsh linalg.lstsq linalg.matrix_norm linalg.norm linalg.pinv "
                     "linalg.svd linalg.svdvals linalg.matrix_rank norm pinverse svd".split(), SPECTRAL),
     **dict.fromkeys("bernoulli binomial gumbel_softmax multinomial normal poisson".split(), RANDOM),
-    **dict.fromkeys("grid_sample linalg.qr qr embedding_bag nextafter bincount equal histc isin unique unique_consecutive "
+    **dict.fromkeys("grid_sample linalg.qr qr embedding_bag bincount equal histc isin unique unique_consecutive "
                     "unravel_index gcd lcm bitwise_left_shift bitwise_right_shift".split(), SELDOM),
     "einsum": "lists of indices are " + SELDOM,
     "interpolate": "antialias is " + SELDOM,

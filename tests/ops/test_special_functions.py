@@ -1,8 +1,7 @@
-"""Special functions: values beside SciPy's at the ends of their domains; parts of floating-point numbers; windows."""
+"""Special functions: values beside SciPy's at the ends of their domains."""
 
 import numpy as np
 import pytest
-import scipy.signal.windows
 import scipy.special
 
 import minigrad
@@ -43,24 +42,6 @@ def test_zeta_has_no_derivative_by_its_exponent():
     s = minigrad.tensor(2.0, requires_grad=True)
     with pytest.raises(NotImplementedError, match="no closed form"):
         minigrad.special.zeta(s, 1.0).backward()
-
-
-def test_frexp_and_ldexp_are_inverse():
-    x = minigrad.tensor([0.0, 6.0, -0.1, 1e30])
-    assert (minigrad.ldexp(*minigrad.frexp(x)) == x).all()
-
-
-@pytest.mark.parametrize("name", ["hann", "hamming", "blackman", "bartlett"])
-@pytest.mark.parametrize("n", [1, 2, 5, 8])
-@pytest.mark.parametrize("periodic", [True, False])
-def test_windows_are_scipys(name, n, periodic):
-    found = getattr(minigrad, f"{name}_window")(n, periodic, dtype=minigrad.float64)
-    assert np.allclose(found.numpy(), getattr(scipy.signal.windows, name)(n, sym=not periodic))
-
-
-def test_kaisers_window_is_scipys():
-    found = minigrad.kaiser_window(7, False, 5.0, dtype=minigrad.float64)
-    assert np.allclose(found.numpy(), scipy.signal.windows.kaiser(7, 5.0))
 
 
 def test_a_correlation_does_not_leave_its_range():

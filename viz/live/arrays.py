@@ -34,9 +34,6 @@ PUBLIC = {
         " unfolded(input.movedim(dimension, 0), size, step).movedim((0, 1), (dimension % input.ndim, -1))"
     ),
     "chunk": "input.split(-(-input.shape[dim] // chunks) if input.shape[dim] else [0] * chunks, dim)",
-    "hsplit": "tensor_split(input, indices_or_sections, 0 if input.ndim == 1 else 1)",
-    "vsplit": "tensor_split(input, indices_or_sections, 0)",
-    "dsplit": "tensor_split(input, indices_or_sections, 2)",
     "unbind": "mapped('squeeze', input.split(1, dim), dim)",
     "stack": "cat(mapped('unsqueeze', tensors, dim), dim)",
     "diagonal": "on_diagonal(input.movedim((dim1, dim2), (-2, -1)), -offset if offset < 0 else 0, offset if offset > 0 else 0)",
@@ -167,7 +164,6 @@ PUBLIC = {
     ),
     "std": "sqrt(var(input, dim, unbiased, keepdim, correction=correction))",
     "diff": "differences(cat(given((prepend, input, append)), dim), n, dim)",
-    "frexp": "fraction(input, where(isfinite(input) & (input != 0), floor(log2(abs(input))) + 1, 0).to(int32))",
 }
 
 WORDS = {
@@ -232,7 +228,6 @@ WORDS = {
         " t.movedim(-1, 0).reshape((-1,) + (1,) * n) if dim is None else t.movedim(-1, 0).unsqueeze(dim % n + 1), q)"
     ),
     "without(t, q)": "t.squeeze(0) if q.ndim == 0 else t",
-    "fraction(t, power)": "(t / exp2(power.to(t.dtype)), power)",
     "lower(lu)": "(lu.tril(-1) + eye(lu.shape[-2], lu.shape[-1], dtype=lu.dtype))[..., : lu.shape[-2]]",
     "typed(t, dtype)": "t if dtype is None else t.to(dtype)",
     "below_top(t, dim)": "t - t.amax(dim, True)",

@@ -40,7 +40,6 @@ PUBLIC = {
     "lerp": "pointwise('Lerp', input, end, weight)",
     "addcmul": "pointwise('Addcmul', input, tensor1, tensor2, value)",
     "addcdiv": "pointwise('Addcdiv', input, tensor1, tensor2, value)",
-    "ldexp": "input * 2.0 ** other",
     "special.ndtr": "0.5 * erfc(-input / 2 ** 0.5)",
     "mvlgamma": "lgamma(input.unsqueeze(-1) - arange(p) / 2).sum(-1) + p * (p - 1) / 4 * 1.1447298858494002",
     # activations
@@ -59,11 +58,9 @@ PUBLIC = {
     "softmin": "softmax(-input, dim, dtype)",
     # linear equations
     "linalg.lu_factor_ex": "linalg.lu_factor(A) + (no_errors(A),)",
-    "lu": "linalg.lu_factor(A) + (no_errors(A),) if get_infos else linalg.lu_factor(A)",
     "lu_unpack": "(permutation(LU_pivots, LU_data.shape[-2], LU_data.dtype), lower(LU_data), upper_rows(LU_data))",
     "linalg.lu": "lu_unpack(*linalg.lu_factor(A))",
     "linalg.lu_solve": "linalg.solve(adjoint_if(adjoint, folded('matmul', lu_unpack(LU, pivots))), B, left=left)",
-    "lu_solve": "linalg.lu_solve(LU_data, LU_pivots, input)",
     "linalg.solve": "solve(A, B) if left else solve(A.mT, B.mT).mT",
     "linalg.solve_ex": "(linalg.solve(A, B, left=left), no_errors(A))",
     "linalg.solve_triangular": "linalg.solve(triangle(A, upper, unitriangular), B, left=left)",

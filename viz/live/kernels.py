@@ -24,7 +24,7 @@ from .definitions import PUBLIC, WORDS
 SCALARS = {name for name in formula.VECMATH.split() if name not in ("where", "sigmoid")}
 SCALARS |= {"isfinite", "isinf", "isnan", "abs", "round"}
 # functions of other libraries that scalars.js does not have
-ABSENT = set("gcd lcm nextafter lgamma psi trigamma zeta i0 i0e i1 i1e".split())
+ABSENT = set("gcd lcm lgamma psi trigamma zeta i0 i0e i1 i1e".split())
 OPERATORS: dict[type, str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 FUNCTIONS: dict[type, str] = {ast.FloorDiv: "floor_divide", ast.Mod: "remainder", ast.Pow: "pow", ast.BitAnd: "bit_and",
                               ast.BitOr: "bit_or", ast.BitXor: "bit_xor"}  # fmt: skip

@@ -1,6 +1,6 @@
 """Distances between all points of two sets, as sums of absolute differences, and their gradient.
 
-Each thread handles a pair of points, or a coordinate of a point. kernels/cpu/distances_cpu.py does it on the processor.
+Each thread handles a pair of points, or a coordinate of a point. On the processor, ops/norms.py has the definition.
 """
 
 from __future__ import annotations
