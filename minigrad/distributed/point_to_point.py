@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 from ..core.tensor import Tensor
@@ -85,19 +86,8 @@ def received(tensor: Tensor, src: int | None, pg: Any, tag: int, group_src: int 
         call.peer = pg.ranks[status.Get_source()]
         write(tensor, found, call)
 
-    request = Request(pg.comm.Irecv(as_bytes(found), begin, tag), status)
-    return handle_or_wait(call, request, finish, True, tensor)
-
-
-class Request:
-    """An MPI request that stores its status when it is complete."""
-
-    def __init__(self, request: Any, status: Any):
-        self.request, self.status = request, status
-
-    def Test(self) -> bool:
-        """Return True if the request is complete."""
-        return self.request.Test(self.status)
+    request = pg.comm.Irecv(as_bytes(found), begin, tag)
+    return handle_or_wait(call, SimpleNamespace(Test=lambda: request.Test(status)), finish, True, tensor)
 
 
 def sender(pg: Any, src: int | None, group_src: int | None) -> int:
