@@ -19,6 +19,7 @@ import warnings
 from itertools import count
 from pathlib import Path
 
+from minigrad.distributed.launch import start_mpiexec
 from tests.distributed import forked
 
 LONGEST = 120.0  # seconds for a program
@@ -37,7 +38,7 @@ class Resident:
             listening.bind(address)
             listening.listen(n)
             listening.settimeout(LONGEST)
-            self.process = subprocess.Popen(
+            self.process = start_mpiexec(
                 words, cwd=forked.ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
             )
             self.connections = [listening.accept()[0] for _ in range(n)]
