@@ -293,8 +293,7 @@ def checked_call(who: str, pg: ProcessGroup, nbytes: int, *same: Any, reads: tup
 
     `same` must be equal on all ranks.  `reads` are the tensors that are sent, unless the result overwrites them.
     """
-    call = collective(who, f"{who}({described(*same)})", pg, nbytes)
-    call.reads = reads
+    call = collective(who, f"{who}({described(*same)})", pg, nbytes, reads)
     pg.agreement.check(call)
     return call
 
