@@ -39,11 +39,11 @@ def run(n, program, timeout=300, forked=True):
     )
 
 
-def passes(n, program, resident=True, forked=True):
+def passes(n, program, resident=True):
     """Check that a program of assertions ends well on n ranks, which stay for the next program if `resident`."""
-    if resident and forked:
+    if resident:
         failures = residents.run(MPIEXEC, n, BEGIN + program)
     else:
-        done = run(n, program, forked=forked)
+        done = run(n, program)
         failures = [done.stderr[-3000:]] if done.returncode else []
     assert not failures, "\n".join(failures)
