@@ -71,12 +71,11 @@ class CollectiveCall:
             listener(self)
 
 
-def collective(name: str, words: str, group: ProcessGroup, nbytes: int) -> CollectiveCall:
+def collective(name: str, words: str, group: ProcessGroup, nbytes: int, reads: tuple = ()) -> CollectiveCall:
     """Return the CollectiveCall of a group's next collective, with `nbytes` bytes on this rank."""
     group.calls += 1
-    call = CollectiveCall(name, words, group, group.calls, nbytes, user_place(), _label.get(), began=perf_counter())
-    call.divisor = _divisor.get()
-    return call
+    settings = {"label": _label.get(), "divisor": _divisor.get(), "reads": reads, "began": perf_counter()}
+    return CollectiveCall(name, words, group, group.calls, nbytes, user_place(), **settings)
 
 
 def message(name: str, words: str, group: ProcessGroup, nbytes: int, peer: int | None, tag: int) -> CollectiveCall:

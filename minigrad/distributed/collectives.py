@@ -116,11 +116,10 @@ def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None,
     who, pg = "all_gather", member(group, "all_gather")
     check_list(who, "tensor_list", tensor_list, pg)
     mine = array_of(tensor, who)
-    rooms = [receive_buffer(t, who) for t in tensor_list]
-    found = empty((sum(r.nbytes for r in rooms),), rooms[0], np.uint8)
-    call = checked_call(who, pg, found.nbytes, *rooms, reads=(tensor,))
-    request = pg.comm.Iallgatherv(as_bytes(mine), [mpi_buffer(found), [r.nbytes for r in rooms]])
-    return handle_or_wait(call, request, lambda: scattered(found, tensor_list, rooms, call), async_op, *tensor_list)
+    found = Parts(tensor_list, who)
+    call = checked_call(who, pg, found.nbytes, *found.rooms, reads=(tensor,))
+    request = pg.comm.Iallgatherv(as_bytes(mine), found.buffer)
+    return handle_or_wait(call, request, lambda: found.write(call), async_op, *tensor_list)
 
 
 def all_gather_into_tensor(
@@ -162,11 +161,9 @@ def gather(
     if pg.rank() != root:
         return handle_or_wait(call, pg.comm.Igatherv(as_bytes(mine), None, root), lambda: None, async_op)
     check_list(who, "gather_list", gather_list, pg)
-    rooms = [receive_buffer(t, who) for t in gather_list or ()]
-    found = empty((sum(r.nbytes for r in rooms),), rooms[0], np.uint8)
-    request = pg.comm.Igatherv(as_bytes(mine), [mpi_buffer(found), [r.nbytes for r in rooms]], root)
-    finish = lambda: scattered(found, gather_list or (), rooms, call)
-    return handle_or_wait(call, request, finish, async_op, *(gather_list or ()))
+    found = Parts(gather_list or (), who)
+    request = pg.comm.Igatherv(as_bytes(mine), found.buffer, root)
+    return handle_or_wait(call, request, lambda: found.write(call), async_op, *found.tensors)
 
 
 def scatter(
@@ -190,10 +187,7 @@ def scatter(
     call = checked_call(who, pg, found.nbytes, found.dtype, f"src={src}", reads=tuple(scatter_list or ()))
     if pg.rank() == root:
         check_list(who, "scatter_list", scatter_list, pg)
-        parts = [flat_bytes(array_of(t, who)) for t in scatter_list or ()]
-        sent: Any = [mpi_buffer(np.concatenate(parts)), [p.size for p in parts]]
-    else:
-        sent = None
+    sent = joined(scatter_list or (), who) if pg.rank() == root else None
     request = pg.comm.Iscatterv(sent, as_bytes(found), root)
     return handle_or_wait(call, request, lambda: write(tensor, found, call), async_op, tensor)
 
@@ -258,14 +252,10 @@ def all_to_all(
     who, pg = "all_to_all", member(group, "all_to_all")
     check_list(who, "output_tensor_list", output_tensor_list, pg)
     check_list(who, "input_tensor_list", input_tensor_list, pg)
-    parts = [flat_bytes(array_of(t, who)) for t in input_tensor_list]
-    rooms = [receive_buffer(t, who) for t in output_tensor_list]
-    found = empty((sum(r.nbytes for r in rooms),), rooms[0], np.uint8)
-    sent = [mpi_buffer(np.concatenate(parts)), [p.size for p in parts]]
-    call = checked_call(who, pg, found.nbytes, parts[0].dtype, reads=tuple(input_tensor_list))
-    request = pg.comm.Ialltoallv(sent, [mpi_buffer(found), [r.nbytes for r in rooms]])
-    finish = lambda: scattered(found, output_tensor_list, rooms, call)
-    return handle_or_wait(call, request, finish, async_op, *output_tensor_list)
+    sent, found = joined(input_tensor_list, who), Parts(output_tensor_list, who)
+    call = checked_call(who, pg, found.nbytes, np.dtype(np.uint8), reads=tuple(input_tensor_list))
+    request = pg.comm.Ialltoallv(sent, found.buffer)
+    return handle_or_wait(call, request, lambda: found.write(call), async_op, *output_tensor_list)
 
 
 def all_to_all_single(
@@ -303,19 +293,33 @@ def checked_call(who: str, pg: ProcessGroup, nbytes: int, *same: Any, reads: tup
 
     `same` must be equal on all ranks.  `reads` are the tensors that are sent, unless the result overwrites them.
     """
-    call = collective(who, f"{who}({described(*same)})", pg, nbytes)
-    call.reads = reads
+    call = collective(who, f"{who}({described(*same)})", pg, nbytes, reads)
     pg.agreement.check(call)
     return call
 
 
-def scattered(found: Any, tensors: Sequence[Tensor], rooms: list, call: CollectiveCall) -> None:
-    """Write consecutive parts of a byte array into tensors."""
-    at = 0
-    for t, room in zip(tensors, rooms):
-        flat_bytes(room)[:] = found[at : at + room.nbytes]
-        write(t, room, call)
-        at += room.nbytes
+def joined(tensors: Sequence[Tensor], who: str) -> list:
+    """Return the bytes of tensors, one after another, and the number of each, as mpi4py sends them."""
+    parts = [flat_bytes(array_of(t, who)) for t in tensors]
+    return [mpi_buffer(np.concatenate(parts)), [p.size for p in parts]]
+
+
+class Parts:
+    """Memory that receives the bytes of several tensors, one after another; `buffer` is its form for mpi4py."""
+
+    def __init__(self, tensors: Sequence[Tensor], who: str):
+        self.tensors, self.rooms = tensors, [receive_buffer(t, who) for t in tensors]
+        sizes = [room.nbytes for room in self.rooms]
+        self.bytes, self.nbytes = empty((sum(sizes),), self.rooms[0], np.uint8), sum(sizes)
+        self.buffer = [mpi_buffer(self.bytes), sizes]
+
+    def write(self, call: CollectiveCall) -> None:
+        """Write the received bytes into the tensors."""
+        at = 0
+        for t, room in zip(self.tensors, self.rooms):
+            flat_bytes(room)[:] = self.bytes[at : at + room.nbytes]
+            write(t, room, call)
+            at += room.nbytes
 
 
 def check_list(who: str, name: str, pg: Any, group: ProcessGroup) -> None:

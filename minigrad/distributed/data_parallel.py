@@ -82,18 +82,7 @@ class DistributedDataParallel(Module):
             check_alike(trained, self.process_group, WHO)
             copied = [*module.parameters(), *(module.buffers() if broadcast_buffers else ())]
             broadcast_all(copied, self.process_group, "parameters and buffers")
-        self._begin(trained)
-
-    def _begin(self, trained: list[NumberedParameter]) -> None:
-        """Start to collect gradients."""
-        self.reducer = Reducer(
-            trained,
-            self.process_group,
-            self.bucket_bytes_caps,
-            self.find_unused_parameters,
-            self.gradient_as_bucket_view,
-            self.static_graph,
-        )
+        self.reducer = Reducer(trained, self)
 
     def _parameters_with_gradients(self) -> list[NumberedParameter]:
         """Return the parameters whose gradients are averaged."""
@@ -160,7 +149,7 @@ class DistributedDataParallel(Module):
         """Restore a copied or loaded model in the group of all ranks."""
         vars(self).update(state)
         self.process_group = member(None, WHO)
-        self._begin(self._parameters_with_gradients())
+        self.reducer = Reducer(self._parameters_with_gradients(), self)
 
 
 # ---------------------------------------------------------------------- helpers

@@ -76,7 +76,7 @@ class Ends:
     def others(self) -> list[str]:
         """Announce the failure to the other ranks, and return a line on where each of them is."""
         self.listener.end = "has failed as well"
-        return self.listener.answers(self.listener.others, FAILED)
+        return self.listener.answers(self.world.ranks, FAILED)
 
     def abort(self, status: int) -> None:
         """End all ranks, after mpiexec has forwarded their output."""
@@ -107,7 +107,7 @@ class Ends:
             time.sleep(0.001)
             if time.perf_counter() - begun > self.world.timeout:
                 what = f"the program of rank {self.listener.comm.rank} has been finished for {self.world.timeout:g} s"
-                lines = self.listener.answers(self.listener.others)
+                lines = self.listener.answers(self.world.ranks)
                 fix = "let all ranks reach the end of the program"
                 raise error(RuntimeError, "torch.distributed", what, fix, notes=lines)
         if (digests != digests[0]).any():

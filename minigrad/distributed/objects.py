@@ -1,4 +1,4 @@
-"""Python objects for a whole group or for one other rank: they are pickled and sent as bytes.
+"""Python objects for a whole group: mpi4py pickles them and sends the bytes.
 
 Unpickling can run any code, so the ranks trust each other: they all run the same program.
 """
@@ -8,8 +8,6 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from ..errors import error
 from .collectives import check_list, checked_call
@@ -28,18 +26,10 @@ def broadcast_object_list(object_list: list, src: int = 0, group: Any = None, de
     """
     who, pg = "broadcast_object_list", member(group, "broadcast_object_list")
     root = rank_in(pg, src, who, "src")
-    content = pickled(list(object_list) if pg.rank() == root else None)
-    size = np.array([content.size])
-
-    def bytes_follow() -> Any:
-        nonlocal content
-        if pg.rank() != root:
-            content = np.empty(size[0], np.uint8)
-        return pg.comm.Ibcast(content, root)
-
-    run_steps(who, pg, (len(object_list), f"src={src}"), lambda: pg.comm.Ibcast(size, root), bytes_follow)
+    sent = pickle.dumps(list(object_list)) if pg.rank() == root else None
+    content = together(who, pg, (len(object_list), f"src={src}"), lambda: pg.comm.bcast(sent, root))
     if pg.rank() != root:
-        object_list[:] = unpickled(content)
+        object_list[:] = pickle.loads(content)
 
 
 def all_gather_object(object_list: list, obj: Any, group: Any = None) -> None:
@@ -53,15 +43,8 @@ def all_gather_object(object_list: list, obj: Any, group: Any = None) -> None:
     """
     who, pg = "all_gather_object", member(group, "all_gather_object")
     check_list(who, "object_list", object_list, pg)
-    mine, sizes, found = pickled(obj), np.empty(pg.size(), np.int64), Room()
-    run_steps(
-        who,
-        pg,
-        (),
-        lambda: pg.comm.Iallgather(np.array([mine.size]), sizes),
-        lambda: pg.comm.Iallgatherv(mine, found.of(sizes)),
-    )
-    object_list[:] = found.objects()
+    sent = pickle.dumps(obj)
+    object_list[:] = map(pickle.loads, together(who, pg, (), lambda: pg.comm.allgather(sent)))
 
 
 def gather_object(obj: Any, object_gather_list: list | None = None, dst: int = 0, group: Any = None) -> None:
@@ -75,20 +58,13 @@ def gather_object(obj: Any, object_gather_list: list | None = None, dst: int = 0
     """
     who, pg = "gather_object", member(group, "gather_object")
     root = rank_in(pg, dst, who, "dst")
-    here = pg.rank() == root
-    if here and object_gather_list is None:
+    if pg.rank() == root and object_gather_list is None:
         what = f"process {dst} passes no list"
         raise error(ValueError, who, what, "pass object_gather_list=[None] * world_size")
-    mine, sizes, found = pickled(obj), np.empty(pg.size(), np.int64), Room()
-    run_steps(
-        who,
-        pg,
-        (f"dst={dst}",),
-        lambda: pg.comm.Igather(np.array([mine.size]), sizes if here else None, root),
-        lambda: pg.comm.Igatherv(mine, found.of(sizes) if here else None, root),
-    )
-    if here and object_gather_list is not None:
-        object_gather_list[:] = found.objects()
+    sent = pickle.dumps(obj)
+    found = together(who, pg, (f"dst={dst}",), lambda: pg.comm.gather(sent, root))
+    if found is not None and object_gather_list is not None:
+        object_gather_list[:] = map(pickle.loads, found)
 
 
 def scatter_object_list(
@@ -103,51 +79,20 @@ def scatter_object_list(
     [0]
     """
     who, pg = "scatter_object_list", member(group, "scatter_object_list")
-    root = rank_in(pg, src, who, "src")
-    size, content, sent = np.empty(1, np.int64), np.empty(0, np.uint8), None
-    sizes = None
+    root, sent = rank_in(pg, src, who, "src"), None
     if pg.rank() == root:
         check_list(who, "scatter_object_input_list", scatter_object_input_list, pg)
-        parts = [pickled(obj) for obj in scatter_object_input_list or ()]
-        sizes = np.array([p.size for p in parts])
-        sent = [np.concatenate(parts), sizes.tolist()]
-
-    def bytes_follow() -> Any:
-        nonlocal content
-        content = np.empty(size[0], np.uint8)
-        return pg.comm.Iscatterv(sent, content, root)
-
-    run_steps(who, pg, (f"src={src}",), lambda: pg.comm.Iscatter(sizes, size, root), bytes_follow)
-    output[0] = unpickled(content)
+        sent = [pickle.dumps(obj) for obj in scatter_object_input_list or ()]
+    output[0] = pickle.loads(together(who, pg, (f"src={src}",), lambda: pg.comm.scatter(sent, root)))
 
 
-# ---------------------------------------------------------------------- helpers
-def pickled(obj: Any) -> np.ndarray:
-    """Return an object as bytes."""
-    return np.frombuffer(bytearray(pickle.dumps(obj)), np.uint8)
+def together(who: str, pg: ProcessGroup, same: tuple, exchange: Callable[[], Any]) -> Any:
+    """Return the result of an exchange that blocks; it begins when all ranks have made this call, so it ends soon.
 
-
-def unpickled(content: np.ndarray) -> Any:
-    """Return the object that was pickled as these bytes."""
-    return pickle.loads(content.data)
-
-
-class Room:
-    """Memory for the bytes of all ranks' objects, one after another."""
-
-    def of(self, sizes: np.ndarray) -> list:
-        """Allocate memory for objects of these sizes, and return it in the form that MPI takes."""
-        self.sizes, self.bytes = sizes.tolist(), np.empty(sizes.sum(), np.uint8)
-        return [self.bytes, self.sizes]
-
-    def objects(self) -> list:
-        """Return the objects that were received."""
-        return [unpickled(part) for part in np.split(self.bytes, np.cumsum(self.sizes)[:-1])]
-
-
-def run_steps(who: str, pg: ProcessGroup, same: tuple, *begin: Callable[[], Any]) -> None:
-    """Run the steps of one call, each when the previous one is done: the sizes travel before the bytes."""
+    The senders have pickled their objects before: an object that cannot be pickled is an error that no rank waits for.
+    """
     call = checked_call(who, pg, 0, *same)
-    for step in begin:
-        wait_for(call, [step()])
+    wait_for(call, [pg.comm.Ibarrier()])
+    found = exchange()
     call.ended()
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 from ..core.tensor import Tensor
@@ -30,11 +31,9 @@ def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0
     >>> if dist.get_rank() == 0 and dist.get_world_size() > 1:
     ...     print(dist.recv(x, src=1))
     """
-    from mpi4py import MPI
-
-    pg, status = member(group, "recv"), MPI.Status()
-    received(tensor, src, pg, tag, group_src, "recv", status).wait()
-    return pg.ranks[status.Get_source()]
+    work = received(tensor, src, member(group, "recv"), tag, group_src, "recv")
+    work.wait()
+    return work.call.peer
 
 
 def isend(
@@ -69,14 +68,16 @@ def irecv(
     ...     work = dist.irecv(x, src=1)
     ...     work.wait()
     """
+    return received(tensor, src, member(group, "irecv"), tag, group_src, "irecv")
+
+
+def received(tensor: Tensor, src: int | None, pg: Any, tag: int, group_src: int | None, who: str) -> Any:
+    """Start to receive a tensor; when it arrives, the call's `peer` is the sender."""
     from mpi4py import MPI
 
-    return received(tensor, src, member(group, "irecv"), tag, group_src, "irecv", MPI.Status())
-
-
-def received(tensor: Tensor, src: int | None, pg: Any, tag: int, group_src: int | None, who: str, status: Any) -> Work:
-    """Start to receive a tensor; when it arrives, MPI's `status` and the call's `peer` name the sender."""
-    found, begin = receive_buffer(tensor, who), sender(pg, src, group_src)
+    found, begin, status = receive_buffer(tensor, who), group_src, MPI.Status()
+    if begin is None:
+        begin = MPI.ANY_SOURCE if src is None else rank_in(pg, src, "recv", "src")
     peer = pg.ranks[begin] if begin >= 0 else None
     words = f"recv({described(found)}, src={'any rank' if peer is None else peer})"
     call = message("recv", words, pg, found.nbytes, peer, tag)
@@ -85,25 +86,5 @@ def received(tensor: Tensor, src: int | None, pg: Any, tag: int, group_src: int 
         call.peer = pg.ranks[status.Get_source()]
         write(tensor, found, call)
 
-    request = Request(pg.comm.Irecv(as_bytes(found), begin, tag), status)
-    return handle_or_wait(call, request, finish, True, tensor)
-
-
-class Request:
-    """An MPI request that stores its status when it is complete."""
-
-    def __init__(self, request: Any, status: Any):
-        self.request, self.status = request, status
-
-    def Test(self) -> bool:
-        """Return True if the request is complete."""
-        return self.request.Test(self.status)
-
-
-def sender(pg: Any, src: int | None, group_src: int | None) -> int:
-    """Return the sender's rank in the group as MPI takes it: ANY_SOURCE if none is given."""
-    from mpi4py import MPI
-
-    if group_src is not None:
-        return group_src
-    return MPI.ANY_SOURCE if src is None else rank_in(pg, src, "recv", "src")
+    request = pg.comm.Irecv(as_bytes(found), begin, tag)
+    return handle_or_wait(call, SimpleNamespace(Test=lambda: request.Test(status)), finish, True, tensor)

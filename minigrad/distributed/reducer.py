@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent import futures
+from typing import TYPE_CHECKING
 
 from ..autograd.grad_mode import no_grad
 from ..core.engine import queue_callback, reachable
@@ -21,8 +22,10 @@ from ..ops.from_data import tensor
 from .buckets import NAMES, Bucket, GradBucket, NumberedParameter, divided
 from .calls import labelled
 from .collectives import all_reduce
-from .groups import ProcessGroup
 from .mpi_memory import ReduceOp, Work
+
+if TYPE_CHECKING:
+    from .data_parallel import DistributedDataParallel
 
 WHO = "DistributedDataParallel"
 
@@ -30,33 +33,25 @@ WHO = "DistributedDataParallel"
 class Reducer:
     """Averages the gradients of `parameters` over a group, in each backward that follows a `prepare`.
 
-    With `find_unused` a parameter may get no gradient on some ranks.  With `static` a parameter gets the same number of
-    gradients in every backward as in the first; the number may be 0 or more than 1.
+    `settings` is the DistributedDataParallel.  With its `find_unused_parameters` a parameter may get no gradient on some
+    ranks.  With `static_graph` a parameter gets the same number of gradients in every backward as in the first; the number
+    may be 0 or more than 1.
     """
 
-    def __init__(
-        self,
-        parameters: list[NumberedParameter],
-        group: ProcessGroup,
-        caps: Sequence[int],
-        find_unused: bool,
-        as_view: bool,
-        static: bool,
-    ):
-        self.parameters, self.group, self.as_view, self.static = parameters, group, as_view, static
-        self.partial = find_unused or static  # some parameters may get no gradient
-        self.buckets = [Bucket(i, members) for i, members in enumerate(divided(parameters, caps))]
+    def __init__(self, parameters: list[NumberedParameter], settings: DistributedDataParallel):
+        self.parameters, self.group, self.static = parameters, settings.process_group, settings.static_graph
+        self.as_view = settings.gradient_as_bucket_view
+        self.partial = settings.find_unused_parameters or self.static  # some parameters may get no gradient
+        found = divided(parameters, settings.bucket_bytes_caps)
+        self.buckets = [Bucket(i, members) for i, members in enumerate(found)]
         self.place = {p.number: (bucket, i) for bucket in self.buckets for i, p in enumerate(bucket.members)}
         self.hook: Callable | None = None  # replaces all_reduce: (GradBucket) -> future
         self.used: set[int] = set()  # parameters with a gradient on this rank since the last reduction
         self.arrivals: Counter[int] | None = None  # static: gradients of each parameter in one backward
         self.waits = False  # a forward has run, and its gradients are not reduced yet
         self.reset()
-        me: weakref.ref[Reducer] = weakref.ref(self)
-        handles = []
-        for p in parameters:
-            arrived = hook_of(me, p.number)
-            handles.append(p.tensor.register_post_accumulate_grad_hook(arrived))
+        arrive = weakref.WeakMethod(self.arrive)  # the hooks do not keep the reducer alive
+        handles = [p.tensor.register_post_accumulate_grad_hook(hook_of(arrive, p.number)) for p in parameters]
         weakref.finalize(self, lambda: [handle.remove() for handle in handles])
 
     def reset(self) -> None:
@@ -188,11 +183,6 @@ class Reducer:
         return {p.number for p, n in zip(self.parameters, counts.tolist()) if n}
 
 
-def hook_of(reducer: weakref.ref[Reducer], number: int) -> Callable:
-    """Return the hook of a parameter; it holds a weak reference to the reducer."""
-
-    def gradient_is_complete(t: Tensor) -> None:
-        if (here := reducer()) is not None:
-            here.arrive(number)
-
-    return gradient_is_complete
+def hook_of(arrive: weakref.WeakMethod, number: int) -> Callable:
+    """Return the hook of a parameter, which calls `arrive` when its gradient is complete."""
+    return lambda t: call(number) if (call := arrive()) else None

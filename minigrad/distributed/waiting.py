@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -61,14 +61,8 @@ class StatusListener:
         self.end = ""  # says how the program of this rank ended
         self.waiting: list[CollectiveCall] = []
         self.states: dict[int, State] = {}
-        self.silent: set[int] = set()  # ranks that owe an answer
         self.saying: list[Any] = []  # requests of messages on their way, whose memory MPI still reads
         self.processes: list[tuple[str, int]] = comm.allgather((socket.gethostname(), os.getpid()))
-
-    @property
-    def others(self) -> list[int]:
-        """The other ranks."""
-        return [r for r in range(self.comm.size) if r != self.comm.rank]
 
     @classmethod
     def alarm(cls, *_: Any) -> None:
@@ -98,7 +92,6 @@ class StatusListener:
                 self.send_message(rank, STATE, self.state())
             elif tag == STATE:
                 self.states[rank] = words
-                self.silent.discard(rank)
             elif tag == FAILED:
                 self.send_message(rank, STATE, self.state())
                 if not self.end:
@@ -112,23 +105,21 @@ class StatusListener:
         time.sleep(5 * ANSWERS)
         raise error(RuntimeError, "torch.distributed", f"rank {failed} has failed", "look at its traceback")
 
-    def ask(self, ranks: Iterable[int]) -> None:
-        """Ask ranks for their state."""
-        for rank in ranks:
-            if rank != self.comm.rank:
-                self.silent.add(rank)
-                self.send_message(rank, ASK)
-
-    def answers(self, ranks: Sequence[int], tag: int = ASK) -> list[str]:
-        """Ask ranks for their state, and return a line for each."""
-        self.states.clear()
-        for rank in ranks:
+    def ask(self, ranks: Iterable[int], tag: int = ASK) -> list[int]:
+        """Ask ranks for their state, except this one; return those that are asked."""
+        asked = [r for r in ranks if r != self.comm.rank]
+        for rank in asked:
             self.send_message(rank, tag)
-        until = perf_counter() + ANSWERS
-        while perf_counter() < until and not self.states.keys() >= set(ranks):
+        return asked
+
+    def answers(self, ranks: Iterable[int], tag: int = ASK) -> list[str]:
+        """Ask ranks for their state, except this one, and return a line for each."""
+        self.states.clear()
+        asked, until = self.ask(ranks, tag), perf_counter() + ANSWERS
+        while perf_counter() < until and not self.states.keys() >= set(asked):
             self.listen()
             time.sleep(0.001)
-        return [f"rank {r} {self.describe(r)}" for r in ranks]
+        return [f"rank {r} {self.describe(r)}" for r in asked]
 
     def describe(self, rank: int) -> str:
         """Describe the state of a rank."""
@@ -239,7 +230,7 @@ def wait_and_listen(call: CollectiveCall, requests: list, seconds: float) -> Non
 
 def timed_out(call: CollectiveCall, here: StatusListener, seconds: float) -> Exception:
     """Return the error for a call that takes too long; it lists where the other ranks are."""
-    lines = here.answers([r for r in call.group.ranks if r != here.comm.rank])
+    lines = here.answers(call.group.ranks)
     what = f"rank {here.comm.rank} has waited {seconds:g} s for {call.words}"
     fix = "find out why the other ranks do not make this call, or pass a larger timeout= to init_process_group"
     return error(RuntimeError, call.name, what, fix, call.place, lines)
@@ -249,6 +240,6 @@ def refused(call: CollectiveCall, e: Exception) -> Exception:
     """Return the error for a call that MPI refuses, usually because the ranks send different numbers of bytes."""
     here = call.group.listener
     here.waiting.append(call)
-    lines = here.answers([r for r in call.group.ranks if r != here.comm.rank])
+    lines = here.answers(call.group.ranks)
     here.waiting.pop()
     return error(RuntimeError, call.name, f"MPI refuses {call.words}: {e}", SAME_ORDER, call.place, lines)

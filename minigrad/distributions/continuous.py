@@ -48,11 +48,8 @@ class Continuous(Parametric):
 
     has_rsample = True
     _noise = ""  # the kind of NOISE for a draw
-    _draw: Any
-
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
-        """Return draws that are differentiable functions of the parameters."""
-        return self._draw(noise(self._noise, self._extended_shape(sample_shape), self._like))
+    _of_noise: Any
+    _draw = lambda d, shape: d._of_noise(noise(d._noise, shape, d._like))
 
 
 class LocationScale(Continuous):
@@ -62,7 +59,7 @@ class LocationScale(Continuous):
     support = real
     mean = mode = formula(lambda d: d.loc)
     _z = lambda d, x: (x - d.loc) / d.scale
-    _draw = lambda d, e: d.loc + d.scale * e
+    _of_noise = lambda d, e: d.loc + d.scale * e
 
     def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None):
         super().__init__({"loc": loc, "scale": scale}, validate_args)
@@ -133,7 +130,7 @@ class Gumbel(LocationScale):
     mean = formula(lambda d: d.loc + EULER * d.scale)
     stddev = formula(lambda d: math.pi / math.sqrt(6) * d.scale)
     variance = formula(lambda d: d.stddev**2)
-    _draw = lambda d, e: d.loc - d.scale * e.log()
+    _of_noise = lambda d, e: d.loc - d.scale * e.log()
     _log_prob = lambda d, x: -d._z(x) - (-d._z(x)).exp() - d.scale.log()
     _cdf = lambda d, x: (-(-d._z(x)).exp()).exp()
     _icdf = lambda d, p: d.loc - d.scale * (-p.log()).log()
@@ -160,7 +157,7 @@ class Uniform(Continuous):
     mode = formula(lambda d: d.low * math.nan)
     variance = formula(lambda d: (d.high - d.low) ** 2 / 12)
     stddev = formula(lambda d: (d.high - d.low) / math.sqrt(12))
-    _draw = lambda d, e: d.low + (d.high - d.low) * e
+    _of_noise = lambda d, e: d.low + (d.high - d.low) * e
     _cdf = lambda d, x: ((x - d.low) / (d.high - d.low)).clamp(0, 1)
     _icdf = lambda d, p: d.low + (d.high - d.low) * p
     _entropy = lambda d: (d.high - d.low).log()
@@ -194,7 +191,7 @@ class Exponential(Continuous):
     mean = stddev = formula(lambda d: 1 / d.rate)
     mode = formula(lambda d: d.rate.new_zeros(d.rate.shape))
     variance = formula(lambda d: 1 / d.rate**2)
-    _draw = lambda d, e: e / d.rate
+    _of_noise = lambda d, e: e / d.rate
     _log_prob = lambda d, x: d.rate.log() - d.rate * x
     _cdf = lambda d, x: -(-d.rate * x).expm1()
     _icdf = lambda d, p: -log1p(-p) / d.rate
@@ -224,13 +221,11 @@ class Gamma(Continuous):
     mean = formula(lambda d: d.concentration / d.rate)
     mode = formula(lambda d: ((d.concentration - 1) / d.rate).clamp(min=0))
     variance = formula(lambda d: d.concentration / d.rate**2)
+    _draw = lambda d, shape: standard_gamma(expanded(d.concentration, shape)) / d.rate
     _cdf = lambda d, x: gammainc(d.concentration, d.rate * x)
 
     def __init__(self, concentration: Tensor | float, rate: Tensor | float, validate_args: bool | None = None):
         super().__init__({"concentration": concentration, "rate": rate}, validate_args)
-
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
-        return standard_gamma(expanded(self.concentration, self._extended_shape(sample_shape))) / self.rate
 
     def _log_prob(self, x: Tensor) -> Tensor:
         a, rate = self.concentration, self.rate
@@ -269,8 +264,7 @@ class Beta(Continuous):
     ):
         super().__init__({"concentration1": concentration1, "concentration0": concentration0}, validate_args)
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
-        shape = self._extended_shape(sample_shape)
+    def _draw(self, shape: Any) -> Tensor:
         a, b = (log_gamma_draw(expanded(c, shape)) for c in (self.concentration1, self.concentration0))
         return (a - b).sigmoid()
 

@@ -71,10 +71,7 @@ class Bernoulli(Binary):
     variance = formula(lambda d: d.probs * (1 - d.probs))
     _log_prob = lambda d, x: x * d.logits - softplus(d.logits)
     _entropy = lambda d: softplus(d.logits) - d.probs * d.logits
-
-    def sample(self, sample_shape: Any = ()) -> Tensor:
-        with no_grad():
-            return bernoulli(expanded(self.probs, self._extended_shape(sample_shape)))
+    _draw = lambda d, shape: bernoulli(expanded(d.probs, shape))
 
     def _kl(self, q: Any) -> Tensor:
         p = self.probs
@@ -125,15 +122,14 @@ class ContinuousBernoulli(Binary):
         d.mean * (d.logits - q.logits) - softplus(d.logits) + d._log_norm + softplus(q.logits) - q._log_norm
     )
 
+    _draw = lambda d, shape: d.icdf(noise("uniform", shape, d._like))
+
     def _cdf(self, x: Tensor) -> Tensor:
         far = (self._far**x * (1 - self._far) ** (1 - x) + self._far - 1) / (2 * self._far - 1)
         return where(x <= 0, 0.0, where(x >= 1, 1.0, where(self._near, x, far)))
 
     def _icdf(self, p: Tensor) -> Tensor:
         return where(self._near, p, log1p(p * (2 * self._far - 1) / (1 - self._far)) / self._odds)
-
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
-        return self.icdf(noise("uniform", self._extended_shape(sample_shape), self._like))
 
 
 class Classes(Parametric):
@@ -168,9 +164,8 @@ class Classes(Parametric):
 
     def _drawn(self, shape: Any) -> Tensor:
         """Return numbers of classes."""
-        with no_grad():
-            p = self.probs.expand((*shape, self._num_events))
-            return multinomial(p.reshape(-1, self._num_events), 1, True).reshape(shape)
+        p = self.probs.expand((*shape, self._num_events))
+        return multinomial(p.reshape(-1, self._num_events), 1, True).reshape(shape)
 
     def _log_prob_of(self, x: Tensor) -> Tensor:
         """Return the logarithms of the probabilities of numbers of classes."""
@@ -204,10 +199,7 @@ class Categorical(Classes):
     has_enumerate_support = True
     _enumerate_support = lambda d: arange(d._num_events, device=d._like.device)
     _log_prob = lambda d, x: d._log_prob_of(x.long())
-    _kl = Classes._divergence
-
-    def sample(self, sample_shape: Any = ()) -> Tensor:
-        return self._drawn(self._extended_shape(sample_shape))
+    _kl, _draw = Classes._divergence, Classes._drawn
 
 
 class OneHotCategorical(Classes):
@@ -228,9 +220,7 @@ class OneHotCategorical(Classes):
     _log_prob = lambda d, x: d._log_prob_of(x.argmax(-1))
     _kl = Classes._divergence
     _one_hot = True
-
-    def sample(self, sample_shape: Any = ()) -> Tensor:
-        return one_hot(self._drawn(self._extended_shape(sample_shape)[:-1]), self._num_events).to(self._like.dtype)
+    _draw = lambda d, shape: one_hot(d._drawn(shape[:-1]), d._num_events).to(d._like.dtype)
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
@@ -246,6 +236,10 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
     """
 
     has_rsample = True
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        with no_grad():
+            return self._draw(self._extended_shape(sample_shape))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self.sample(sample_shape) + (self.probs - self.probs.detach())
@@ -265,6 +259,7 @@ class Multinomial(Classes):
     support = formula(lambda d: counts(d.total_count))
     _one_hot = True
     _constants = ("total_count",)
+    _draw = lambda d, shape: one_hot(d._drawn((d.total_count, *shape[:-1])), d._num_events).sum(0).to(d._like.dtype)
 
     def __init__(self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         if not isinstance(total_count, int) or total_count < 0:
@@ -272,10 +267,6 @@ class Multinomial(Classes):
             raise error(NotImplementedError, "Multinomial", what, "pass an int, the same for all")
         self.total_count = total_count
         super().__init__(probs, logits, validate_args)
-
-    def sample(self, sample_shape: Any = ()) -> Tensor:
-        drawn = self._drawn((self.total_count, *self._extended_shape(sample_shape)[:-1]))
-        return one_hot(drawn, self._num_events).sum(0).to(self._like.dtype)
 
     def _log_prob(self, x: Tensor) -> Tensor:
         impossible = (x == 0) & (self.logits == -math.inf)

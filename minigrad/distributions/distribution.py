@@ -47,6 +47,7 @@ class Distribution:
     arg_constraints: ClassVar[dict[str, Constraint]] = {}
     support: Any = None  # the constraint on values
     _validate_args = __debug__
+    _draw: Any = None  # the formula of draws of a shape: differentiable if `has_rsample`
 
     def __init__(self, batch_shape: Any = (), event_shape: Any = (), validate_args: bool | None = None):
         self._batch_shape, self._event_shape = Size(batch_shape), Size(event_shape)
@@ -71,11 +72,15 @@ class Distribution:
     def sample(self, sample_shape: Any = ()) -> Tensor:
         """Return draws of shape sample_shape + batch_shape + event_shape; no gradient flows through them."""
         with no_grad():
-            return self.rsample(sample_shape)
+            if self._draw is None or self.has_rsample:
+                return self.rsample(sample_shape)
+            return self._draw(self._extended_shape(sample_shape))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         """Return draws that are differentiable functions of the parameters.  Raises NotImplementedError if impossible."""
-        raise self._has_no("rsample", "use sample, and log_prob(x) * reward for a gradient of the mean reward")
+        if self._draw is None or not self.has_rsample:
+            raise self._has_no("rsample", "use sample, and log_prob(x) * reward for a gradient of the mean reward")
+        return self._draw(self._extended_shape(sample_shape))
 
     def _extended_shape(self, sample_shape: Any = ()) -> Size:
         """Return the shape of the draws."""

@@ -39,6 +39,7 @@ class MultivariateNormal(Parametric):
     variance = formula(lambda d: d.scale_tril.square().sum(-1))
     _half_log_det = formula(lambda d: d.scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1))  # of the covariance
     _entropy = lambda d: d._event_shape[0] * (HALF_LOG_2PI + 0.5) + d._half_log_det
+    _draw = lambda d, shape: d.loc + (d.scale_tril @ noise("normal", shape, d.loc).unsqueeze(-1)).squeeze(-1)
 
     def __init__(
         self,
@@ -80,10 +81,6 @@ class MultivariateNormal(Parametric):
         """Return the inverse of the covariance matrix."""
         return cholesky_inverse(self.scale_tril)
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
-        e = noise("normal", self._extended_shape(sample_shape), self.loc)
-        return self.loc + (self.scale_tril @ e.unsqueeze(-1)).squeeze(-1)
-
     def _log_prob(self, x: Tensor) -> Tensor:
         d = (x - self.loc).unsqueeze(-1)
         n, lower = d.shape[-2], self.scale_tril
@@ -118,12 +115,10 @@ class Dirichlet(Parametric):
     )
     _log_beta = formula(lambda d: lgamma(d.concentration).sum(-1) - lgamma(d._total))  # log B(a)
     _log_prob = lambda d, x: xlogy(d.concentration - 1, x).sum(-1) - d._log_beta
+    _draw = lambda d, shape: softmax(log_gamma_draw(expanded(d.concentration, shape)), -1)
 
     def __init__(self, concentration: Tensor, validate_args: bool | None = None):
         super().__init__({"concentration": concentration}, validate_args, concentration.shape[-1:])
-
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
-        return softmax(log_gamma_draw(expanded(self.concentration, self._extended_shape(sample_shape))), -1)
 
     def _entropy(self) -> Tensor:
         a, total = self.concentration, self._total

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.distributed import forked as forked_ranks
+from tests.distributed import resident as residents
 
 ROOT = Path(__file__).parent.parent.parent
 MPIEXEC = shutil.which("mpiexec", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
@@ -38,7 +39,11 @@ def run(n, program, timeout=300, forked=True):
     )
 
 
-def passes(n, program, forked=True):
-    """Check that a program of assertions ends well on n processes."""
-    done = run(n, program, forked=forked)
-    assert done.returncode == 0, done.stderr[-3000:]
+def passes(n, program, resident=True):
+    """Check that a program of assertions ends well on n ranks, which stay for the next program if `resident`."""
+    if resident:
+        failures = residents.run(MPIEXEC, n, BEGIN + program)
+    else:
+        done = run(n, program)
+        failures = [done.stderr[-3000:]] if done.returncode else []
+    assert not failures, "\n".join(failures)

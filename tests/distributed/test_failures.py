@@ -85,7 +85,7 @@ with torch.debug():
         assert "call 3 of the group is not the same on all ranks" in str(e), e
         assert x.tolist() == [1.0] * 4
 """
-    passes(2, SOON + program)
+    passes(2, SOON + program, resident=False)
 
 
 @needs_mpi
@@ -129,7 +129,7 @@ except RuntimeError as e:
     assert rank == 0 and "rank 1 does not answer" in str(e), e
 assert work.wait() and work.is_completed()
 """
-    passes(3, SOON + program)
+    passes(3, SOON + program, resident=False)
     with pytest.raises(AssertionError, match="expected timeout to be a time, got 'soon'"):
         passes(1, "dist.new_group([0], timeout='soon')")
 

@@ -20,6 +20,7 @@ import minigrad.distributed as dist
 from minigrad.distributed import Ranks, launch
 from minigrad.distributed.function_transport import packed, unpacked
 from minigrad.distributed.nn import functional
+from tests.distributed import forked
 from tests.distributed.ranks import ROOT, needs_mpi
 from viz import draw_ranks
 
@@ -56,6 +57,17 @@ def own_folders(monkeypatch, tmp_path):
     assert not list(tmp_path.glob("minigrad-ranks-*"))
 
 
+@pytest.fixture
+def imported(monkeypatch):
+    """Fork the ranks from a Python that has imported minigrad; they have no parents that shield them from mpiexec."""
+    start = launch.start_mpiexec
+
+    def forked_ranks(command, **how):
+        return start([*command[:3], *forked.command(command[-1].removeprefix(launch.SHIELD))], **how)
+
+    monkeypatch.setattr(launch, "start_mpiexec", forked_ranks)
+
+
 def by_reference(x, factor=2):
     dist.all_reduce(x)
     print("the sum is", x.item())
@@ -63,7 +75,7 @@ def by_reference(x, factor=2):
 
 
 @needs_mpi
-def test_each_rank_returns_what_it_has_found_and_prints_what_it_says():
+def test_each_rank_returns_what_it_has_found_and_prints_what_it_says(imported):
     ranks = dist.run(functools.partial(by_reference, factor=3), 3, torch.tensor(2.0))
     assert [r["rank"] for r in ranks] == [0, 1, 2] and all(r["sum"].item() == 18.0 for r in ranks)
     assert math.isnan(ranks[1]["odd"][0]) and ranks[1]["odd"][1] == math.inf
@@ -78,7 +90,7 @@ def loss_of_rank(w):
 
 
 @needs_mpi
-def test_what_the_ranks_compute_is_drawn_in_one_picture():
+def test_what_the_ranks_compute_is_drawn_in_one_picture(imported):
     ranks = draw_ranks(loss_of_rank, 2, torch.tensor(0.5, requires_grad=True), passes=("forward", "backward"))
     assert [loss.item() for loss in ranks] == pytest.approx([2.25, math.exp(1.5)])
     record = ranks.drawing.record
@@ -170,7 +182,7 @@ def fails_on_one():
 
 
 @needs_mpi
-def test_what_a_rank_raises_is_raised_with_its_traceback_and_where_the_others_were():
+def test_what_a_rank_raises_is_raised_with_its_traceback_and_where_the_others_were(imported):
     with pytest.raises(ValueError, match="one is odd") as caught:
         dist.run(fails_on_one)
     said = "\n".join(caught.value.__notes__)
@@ -210,7 +222,7 @@ def ends_early():
 
 
 @needs_mpi
-def test_time_that_is_over_is_an_error_that_says_where_each_rank_is(tmp_path, monkeypatch):
+def test_time_that_is_over_is_an_error_that_says_where_each_rank_is(tmp_path, monkeypatch, imported):
     begun = str(tmp_path / "begun")
 
     class Clock:  # on which ten minutes pass when the function has begun

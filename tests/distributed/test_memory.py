@@ -148,7 +148,7 @@ with pytest.raises(NotImplementedError, match="no numbers|no data"):
 @pytest.mark.parametrize("aware", [False, True], ids=["copied", "cuda-aware"])
 def test_tensors_on_a_gpu_travel_by_themselves_where_mpi_reaches_them_and_else_as_copies(aware, monkeypatch):
     monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "1")
-    passes(2, f"import warnings, pytest\nwarnings.simplefilter('ignore')\n{ON_A_GPU % aware}")
+    passes(2, f"import warnings, pytest\nwarnings.simplefilter('ignore')\n{ON_A_GPU % aware}", resident=False)
 
 
 @needs_mpi
@@ -162,4 +162,4 @@ with warnings.catch_warnings(record=True) as given:
         dist.all_reduce(torch.ones(3, device="cuda"))
 assert [w.message.name for w in given if hasattr(w.message, "name")] == ["gpu-through-host"], given
 """
-    passes(2, program)
+    passes(2, program, resident=False)
