@@ -33,6 +33,7 @@ from .labels import Frame, Labels, is_state, tangents_of
 from .method_formulas import compose
 from .operation_texts import Wording
 from .reads import reads_of
+from .summary import summary
 from .values import Event, Flow, OpEntry, ValueInfo, refs_in
 
 if TYPE_CHECKING:
@@ -336,7 +337,7 @@ def value(noted: ValueInfo, new: int) -> schema.Value:
     """Return the schema's value, with a summary of its content if that is known."""
     if noted.summary is None:
         known = noted.array is not None and not is_meta(noted.array)
-        noted.summary = schema.summary(noted.held(), noted.kind in schema.LEAVES) if known else {}
+        noted.summary = summary(noted.held(), noted.kind in schema.LEAVES) if known else {}
     dtype = np.dtype(noted.dtype or "f4")
     size = math.prod(noted.shape) * dtype.itemsize
     place = DEVICE if noted.array is None else str(place_of(noted.array))

@@ -35,6 +35,7 @@ from minigrad.record.kept_bytes import KEPT, LARGE
 from minigrad.record.labels import Frame
 from minigrad.record.method_formulas import compose
 from minigrad.record.show import mimebundle
+from minigrad.record.summary import summary
 
 from ..text import counted
 from ..trimmed_record import mentioned
@@ -90,7 +91,7 @@ class Noted:
         if a is None:
             return {}
         a = np.abs(a) if a.dtype.kind == "c" and a.size > schema.WHOLE else a
-        return schema.summary(a, self.kind in schema.LEAVES)
+        return summary(a, self.kind in schema.LEAVES)
 
 
 class Call:
