@@ -17,7 +17,7 @@ from ..formulas.expression import coefficient
 from ..formulas.named_parts import in_parts
 from ..places import Place
 from ..record.labels import ShownNames
-from ..record.schema import statistics
+from ..record.summary import statistics
 from . import inside_methods
 from .steps import Part, Step, Sum
 

@@ -19,7 +19,7 @@ from ..record.first_special import first_special
 from ..record.gradient_flow import Run
 from ..record.labels import ShownNames
 from ..record.recorder import Record
-from ..record.schema import summary
+from ..record.summary import summary
 from .explanation import Explanation
 from .links import Link, Links, dot
 from .steps import Part, Path, Step, Sum, Term

@@ -9,7 +9,6 @@ import math
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain, repeat
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -33,6 +32,7 @@ from .labels import Frame, Labels, is_state, tangents_of
 from .method_formulas import compose
 from .operation_texts import Wording
 from .reads import reads_of
+from .summary import summary
 from .values import Event, Flow, OpEntry, ValueInfo, refs_in
 
 if TYPE_CHECKING:
@@ -207,14 +207,8 @@ def begun_labels(rec: Record, document: schema.Document, number: Numbers, result
     name_variables(document.values, document.ops, handed)
     name_elements(document, number, (*schema.LEAVES, "computed"))
     program = [document.ops[i] for group, i in number.ops.items() if group.events]
-    named = choose_labels(document, program, results, identities(number))
-    saved: dict[int, str] = {}
-    for group, i in number.ops.items():
-        if group.function and group.events:
-            saved |= named_by_author(group.events[0].cls, document.ops[i].saved)
-    owned = [*document.gradients.items(), *(pair for one in document.backwards for pair in one.gradients.items())]
-    named.begin(document.ops, owned, saved, [(one.value, one.after) for one in document.grads])
-    return named
+    custom = [(group.events[0].cls, i) for group, i in number.ops.items() if group.function and group.events]
+    return choose_labels(document, program, results, identities(number), custom)
 
 
 def name_elements(document: schema.Document, number: Numbers, kinds: Collection[str]) -> None:
@@ -272,11 +266,13 @@ def choose_labels(
     document: schema.Document,
     program: Iterable[schema.Op],
     results: Collection[int],
-    same: Mapping[int, Any] = MappingProxyType({}),
+    same: Mapping[int, Any],
+    custom: Iterable[tuple[Any, int]],
 ) -> Labels:
     """Return the labels of a document. Values that lead to none of its `results` have the last numbers.
 
-    Values that are the `same` in records of methods have the same name there.
+    Values that are the `same` in records of methods have the same name there. The authors of `custom` Functions, which are
+    given with the numbers of their operations, name what these save.
     """
     parameters = {v.id for v in document.values if v.kind == "parameter"}
     leading = behind(document.ops, results, parameters)
@@ -285,7 +281,11 @@ def choose_labels(
     end = max([op.id for op in leading], default=0)
     late = {o for op in document.ops if op.id > end for o in op.outputs}
     others = written_over(document.values, read, late)
-    return Labels(document.values, program, others, {v.id for v in document.values} - shown, same)
+    named = Labels(document.values, program, others, {v.id for v in document.values} - shown, same)
+    saved = {value: name for cls, i in custom for value, name in named_by_author(cls, document.ops[i].saved).items()}
+    owned = [*document.gradients.items(), *(pair for one in document.backwards for pair in one.gradients.items())]
+    named.begin(document.ops, owned, saved, [(one.value, one.after) for one in document.grads])
+    return named
 
 
 def written_over(values: list[schema.Value], read: set[int], late: set[int]) -> set[int]:
@@ -336,7 +336,7 @@ def value(noted: ValueInfo, new: int) -> schema.Value:
     """Return the schema's value, with a summary of its content if that is known."""
     if noted.summary is None:
         known = noted.array is not None and not is_meta(noted.array)
-        noted.summary = schema.summary(noted.held(), noted.kind in schema.LEAVES) if known else {}
+        noted.summary = summary(noted.held(), noted.kind in schema.LEAVES) if known else {}
     dtype = np.dtype(noted.dtype or "f4")
     size = math.prod(noted.shape) * dtype.itemsize
     place = DEVICE if noted.array is None else str(place_of(noted.array))

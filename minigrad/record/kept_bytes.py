@@ -13,6 +13,7 @@ import numpy as np
 
 from ..arrays.memory import storage
 from . import schema
+from .summary import summary
 from .values import ValueInfo
 
 KEPT = 2**28  # bytes of contents
@@ -53,7 +54,7 @@ class KeptBytes:
 
     def give_up(self, v: ValueInfo, whole: np.ndarray) -> None:
         """Keep statistics of a value, and a weak reference to its array."""
-        v.summary = v.summary or schema.summary(v.array)
+        v.summary = v.summary or summary(v.array)
         index, key, ids, counted, memory = v.index, v.key, self._ids, self._counted, id(whole)
 
         def dropped(_: Any) -> None:

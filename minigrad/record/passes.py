@@ -76,6 +76,17 @@ def record(
         return rec
     if wanted and not tracks(fn, args):
         args = tuple([a.detach().requires_grad_() if is_float(a) else a for a in args])
+    run_passes(rec, fn, args, "backward" in wanted)
+    rec.name_values(names_around(fn, owner))
+    here = rec._places(caller.f_code, caller.f_lasti)
+    for group in rec.groups:
+        if group.where is here:  # fn itself is an operation: only the line with `record` calls it
+            group.where = NOWHERE
+    return rec
+
+
+def run_passes(rec: Record, fn: Callable, args: tuple, backward: bool) -> None:
+    """Run a function under a recording, and then `backward` from its results, unless it has done so itself."""
     with undoing(rec.leave), rec:
         rec.name_arguments(parameter_names(fn, len(args)), args)
         result = fn(*args)
@@ -86,19 +97,13 @@ def record(
             rec.adds_unseen(rec, [history(o) for o in outs])
         if rec.seeds is not None:
             rec.seeds.check()
-        lacks = "backward" in wanted and not began_backward(rec)
+        lacks = backward and not began_backward(rec)
         lost = any(v.kind == "parameter" and v.tensor is None for v in rec.values)  # of unseen operations
         if lacks and not lost:
             run_backward(rec, outs)
     if lacks and lost:
         unseen.run_backward(rec, [history(o) for o in outs if o.requires_grad], asked=True)
     rec.settle()
-    rec.name_values(names_around(fn, owner))
-    here = rec._places(caller.f_code, caller.f_lasti)
-    for group in rec.groups:
-        if group.where is here:  # fn itself is an operation: only the line with `record` calls it
-            group.where = NOWHERE
-    return rec
 
 
 def check_kinds(fn: Any, passes: Any, tangent: Any) -> None:

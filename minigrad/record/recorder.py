@@ -92,9 +92,8 @@ class Record(Heard, Layer):
         self.left = FULL  # operations until the log is evaluated
         self.reported = 0  # the number of entries when the recording last reported its growth
         self.folds = False  # True if operations that ran while the recording paused are one operation of the record
-        self.on_full: Callable | None = (
-            None  # called from the program's own code when the recording has grown by FULL entries
-        )
+        # called from the program's own code when the recording has grown by FULL entries
+        self.on_full: Callable | None = None
         self.adds_unseen: Any = None  # from_graph.add_unseen, to add operations of a graph that ran in another thread
 
     # ------------------------------------------------------------------ context and layer

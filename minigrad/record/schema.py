@@ -1,6 +1,7 @@
 """The record as data: the dataclasses of the schema `minigrad.record/1`, described field by field in docs/record.md.
 
 All data is plain: ids are integers in program order, every field is always present, and `to_dict` returns what JSON can hold.
+A field's type says all that a reader may rely on, and validate.py checks records from files by these types.
 """
 
 from __future__ import annotations
@@ -8,39 +9,55 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from typing import Any
+from typing import Annotated, Any, TypedDict, TypeVar
 
 import numpy as np
 
-from ..arrays.dtypes import FLOATS
-from ..arrays.kinds import distinct, host
 from .constants import brief
-from .grid import grid
 
 SCHEMA = "minigrad.record/1"
 LEAVES = ("input", "parameter", "constant")
 WHOLE = 16  # up to this many elements, a value's summary holds all of them
-BINS = 16
 # the calls that take a tensor out of its history
 CALLS = {name: f"{{}}.{name}()" for name in ("detach", "detach_")} | {"data": "{}.data"}
 CALLS |= {"requires_grad_": "{}.requires_grad_(False)"}
-SMALL = 1e-150  # its square is still a normal number
+
+
+# ---------------------------------------------------------------------- the types of fields, which validate.py checks
+T = TypeVar("T")
+Needed = Annotated[T, "needed"]  # a record without the field is none
+ValueId = Annotated[int, "value"]
+OuterId = Annotated[int, "outer value"]  # of a value in the enclosing record
+OpId = Annotated[int, "operation"]
+InnerOpId = Annotated[int, "inner operation"]  # of any operation, also of one inside of a box
+LaneId = Annotated[int, "lane"]
+Number = Annotated[float, "number"]  # may be NaN or infinite, which JSON writes as a word
+Argument = Annotated[Any, "argument"]  # the id of a value, or {"const": ...}
+Summary = Annotated[dict, "summary"]  # of few elements, or Statistics
+
+Contents = Annotated[dict, "contents"]  # the elements of values, in base64
+Filled = Annotated[list[T], range(1, 2**63)]  # a list with these lengths
+Pair = Annotated[list[T], (2,)]
+Kind = Annotated[str, "one of", "input", "parameter", "constant", "computed", "gradient", "tangent"]
+Phase = Annotated[str, "one of", "forward", "backward", "jvp", "update"]
+Pass = Annotated[str, "one of", "forward", "backward", "jvp"]
+Cell = Annotated[str, "one of", "element", "largest", "mean"]
 
 
 @dataclasses.dataclass
 class Value:
     """The content of one tensor at one moment."""
 
-    id: int
+    id: Needed[int]
     name: str
     label: str  # its name in formulas, an identifier
     shown: str  # the same as people write it: net[0].weight, h[2], grad of x
-    kind: str  # input | parameter | constant | computed | gradient | tangent
-    shape: list
-    dtype: str
+    kind: Needed[Kind]
+    shape: Needed[list[int]]
+    dtype: Needed[str]
     device: str
-    bytes: int
-    summary: dict
+    bytes: Needed[int]
+    summary: Summary
 
 
 @dataclasses.dataclass
@@ -48,33 +65,42 @@ class Where:
     """The user's line."""
 
     file: str = ""
-    line: int = 0
-    code: str = ""
+    line: Needed[int] = 0
+    code: Needed[str] = ""
     function: str = ""  # the qualified name of the function that contains the line
-    columns: list = dataclasses.field(default_factory=list)
+    columns: list[int] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass
 class Edge:
     """The passage of a gradient through one input of an operation."""
 
-    input: int
-    partial: str
-    upstream: int
-    gives: int
+    input: Needed[ValueId]
+    partial: Needed[str]
+    upstream: Needed[ValueId | None]
+    gives: Needed[ValueId | None]
     formula: str = ""  # the gradient it passes on, an expression in labels and g
     latex: str = ""
-    upstreams: list = dataclasses.field(default_factory=list)  # of all results, None for those without one
-    names: dict | None = None  # of a custom Function: the value of each name in the formula
+    upstreams: list[ValueId | None] = dataclasses.field(default_factory=list)  # of all results
+    names: dict[str, ValueId] | None = None  # of a custom Function: the value of each name in the formula
     run: int = 0  # the number of the backward pass in which the gradient passed
+
+
+class Push(TypedDict, total=False):
+    """The rule for the tangent of one output of an operation."""
+
+    output: Needed[ValueId]
+    formula: Needed[str]
+    latex: str
+    names: dict[str, ValueId] | None
 
 
 @dataclasses.dataclass
 class SavedValue:
     """A value that an operation saves for its backward, and the operation that frees it."""
 
-    value: int
-    bytes: int
+    value: Needed[ValueId]
+    bytes: Needed[int]
     freed_by: int | None
 
 
@@ -82,23 +108,23 @@ class SavedValue:
 class View:
     """An operation as one of the transforms around it sees it."""
 
-    layer: str
-    inputs: list
+    layer: Needed[str]
+    inputs: Needed[list[list[int]]]
 
 
 @dataclasses.dataclass
 class Method:
     """A call of a custom Function's method: a record inside the record, with separate ids."""
 
-    method: str  # forward | setup_context | backward | jvp
-    values: list
-    ops: list
-    outputs: list
-    same: dict
-    inputs: list = dataclasses.field(
+    method: Needed[str]  # forward | setup_context | backward | jvp
+    values: Needed[list[Annotated[Any, Value]]]  # as dictionaries
+    ops: Needed[list[Annotated[Any, Op]]]
+    outputs: list[ValueId]
+    same: Needed[dict[ValueId, OuterId]]
+    inputs: list[ValueId | None] = dataclasses.field(
         default_factory=list
     )  # its arguments without ctx, None for unused ones and numbers
-    reads: list = dataclasses.field(default_factory=list)  # of its values by Python
+    reads: list[Annotated[Any, Read]] = dataclasses.field(default_factory=list)  # of its values by Python
     run: int = 0  # the number of the backward pass in which it ran
 
 
@@ -106,48 +132,48 @@ class Method:
 class Transfer:
     """A collective or a message between processes; times are seconds of this process's clock."""
 
-    name: str
-    words: str  # the call, with shapes and dtypes
-    group: int  # the number of the process group, the same on all of its ranks
-    ranks: list  # the ranks in it
-    number: int | None  # among the collectives of the group; None for a message
-    peer: int | None  # of a message: the other rank; None if any rank may have sent it
+    name: Needed[str]
+    words: Needed[str]  # the call, with shapes and dtypes
+    group: Needed[int]  # the number of the process group, the same on all of its ranks
+    ranks: Needed[list[int]]  # the ranks in it
+    number: Needed[int | None]  # among the collectives of the group; None for a message
+    peer: Needed[int | None]  # of a message: the other rank; None if any rank may have sent it
     tag: int
-    bytes: int
-    label: str  # its content, such as the gradients of a bucket
+    bytes: Needed[int]
+    label: Needed[str]  # its content, such as the gradients of a bucket
     divisor: int  # the number by which each rank has divided its tensors before
-    rank: int  # the rank that makes the call
-    began: float
-    waited: float | None  # when the program began to wait for it
-    done: float
+    rank: Needed[int]  # the rank that makes the call
+    began: Needed[float]
+    waited: Needed[float | None]  # when the program began to wait for it
+    done: Needed[float]
 
 
 @dataclasses.dataclass
 class Op:
     """One operation as the user wrote it."""
 
-    id: int
-    phase: str  # forward | backward | jvp | update
-    name: str
+    id: Needed[int]
+    phase: Needed[Phase]
+    name: Needed[str]
     formula: str
     call: str  # as the user would write it, an expression in labels
-    layer: list
-    inputs: list
-    outputs: list
-    of: int | None  # backward and jvp: the operation whose rule ran; can be one of a backward that is differentiated
+    layer: list[str]
+    inputs: Needed[list[Argument]]
+    outputs: Needed[list[ValueId]]
+    of: OpId | None  # backward and jvp: the operation whose rule ran; can be one of a backward that is differentiated
     inplace: bool
     where: Where
     function: str | None
-    saved: list = dataclasses.field(default_factory=list)
-    edges: list = dataclasses.field(default_factory=list)
-    tangents: dict = dataclasses.field(default_factory=dict)
-    pushes: list = dataclasses.field(default_factory=list)
-    views: list = dataclasses.field(default_factory=list)
-    inside: list = dataclasses.field(default_factory=list)
-    module: list = dataclasses.field(default_factory=list)
+    saved: list[SavedValue] = dataclasses.field(default_factory=list)
+    edges: list[Edge] = dataclasses.field(default_factory=list)
+    tangents: dict[ValueId, ValueId] = dataclasses.field(default_factory=dict)
+    pushes: list[Annotated[dict, Push]] = dataclasses.field(default_factory=list)
+    views: list[View] = dataclasses.field(default_factory=list)
+    inside: list[Method] = dataclasses.field(default_factory=list)
+    module: list[str] = dataclasses.field(default_factory=list)
     again: bool = False  # backward: a checkpoint repeats the operation `of`
     run: int = 0  # backward: the number of its backward pass
-    transfers: list = dataclasses.field(default_factory=list)
+    transfers: list[Transfer] = dataclasses.field(default_factory=list)
     cut: str = ""  # why no gradient passes through it
 
     def to_dict(self, where: dict) -> dict:
@@ -168,55 +194,63 @@ class Op:
 class Backward:
     """One backward pass of the program."""
 
-    run: int  # its number, from 1
-    roots: list  # the values where it begins
-    seeds: list  # the gradient with which it begins at each root
+    run: Needed[int]  # its number, from 1
+    roots: Needed[list[ValueId]]  # the values where it begins
+    seeds: list[ValueId]  # the gradient with which it begins at each root
     where: Where  # the line that runs it; empty if the recording added it
     keep: bool  # True if it keeps the saved tensors
     create_graph: bool
     within: int  # the number of the pass in which it runs, or 0
     differentiated: bool  # True if a later pass differentiates it, so that it is a part of the program
-    shown: bool  # True if a picture of the outputs shows it
-    gradients: dict  # value -> its complete gradient in this pass
+    shown: Needed[bool]  # True if a picture of the outputs shows it
+    gradients: Needed[dict[ValueId, ValueId]]  # value -> its complete gradient in this pass
 
 
 @dataclasses.dataclass
 class Accumulation:
     """A backward pass adds a gradient to the `.grad` of a leaf."""
 
-    value: int
-    run: int
-    gives: int  # the gradient that it adds
-    before: int | None  # the content of `.grad` before; None if it was empty
-    after: int
+    value: Needed[ValueId]
+    run: Needed[int]
+    gives: Needed[ValueId]  # the gradient that it adds
+    before: ValueId | None  # the content of `.grad` before; None if it was empty
+    after: Needed[ValueId]
 
 
 @dataclasses.dataclass
 class Read:
     """A use of a value's elements that no operation is: by Python, or for the shape of a result."""
 
-    value: int
-    how: str  # the function that reads: bool, item, numpy, nonzero
-    where: Where
+    value: Needed[ValueId]
+    how: Needed[str]  # the function that reads: bool, item, numpy, nonzero
+    where: Needed[Where]
     cut: bool = False  # True if no gradient passes there
+
+
+class Program(TypedDict, total=False):
+    """What was recorded."""
+
+    file: str
+    name: str
+    passes: Needed[list[Pass]]
+    classes: dict[str, dict[str, str]]  # by the class of the outermost module: paths inside of it and their classes
+    iteration: str  # the part of the program that the record shows
 
 
 @dataclasses.dataclass
 class Document:
     """A whole record."""
 
-    program: dict
-    values: list
-    ops: list
-    outputs: list
-    gradients: dict
-    times: dict = dataclasses.field(default_factory=dict)  # operation -> seconds, if they are recorded
-    contents: dict = dataclasses.field(
-        default_factory=dict
-    )  # value -> its elements, if they are recorded (contents.py)
-    reads: list = dataclasses.field(default_factory=list)  # of values by Python
-    backwards: list = dataclasses.field(default_factory=list)  # the backward passes
-    grads: list = dataclasses.field(default_factory=list)  # what they add to the `.grad` of leaves
+    program: Needed[Annotated[dict, Program]]
+    values: Needed[list[Value]]
+    ops: Needed[list[Op]]
+    outputs: list[ValueId]
+    gradients: dict[ValueId, ValueId]
+    times: dict[InnerOpId, float] = dataclasses.field(default_factory=dict)  # seconds, if they are recorded
+    contents: Contents = dataclasses.field(default_factory=dict)  # value -> its elements, if they are recorded
+    reads: list[Read] = dataclasses.field(default_factory=list)  # of values by Python
+    backwards: list[Backward] = dataclasses.field(default_factory=list)  # the backward passes
+    grads: list[Accumulation] = dataclasses.field(default_factory=list)  # what they add to the `.grad` of leaves
 
     def to_dict(self) -> dict:
         """Return the record as a JSON object: keys are strings, and operations on one line share its description."""
@@ -243,68 +277,6 @@ class Document:
         return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False)
 
 
-def summary(a: np.ndarray, leaf: bool = False) -> dict:
-    """Return all elements of a small array; else extremes, mean, spread, histogram, counts of NaN and infinities, and a grid.
-
-    A leaf may be an image, whose grid has the values of pixels.
-    """
-    a = host(a)
-    if a.size <= WHOLE:
-        return {"values": jsonable(a.tolist())}
-    return statistics(a) | {"grid": grid(a, leaf)}
-
-
-def statistics(a: np.ndarray) -> dict:
-    """Return what describes the elements of an array apart from their places."""
-    elements, a = a.size, distinct(a)
-    times = elements // a.size
-    if a.dtype.kind == "b":
-        a = a.astype(np.int8)
-    finite = a.reshape(-1)
-    counts: dict = {"nan": 0, "inf": 0, "-inf": 0}
-    if a.dtype in FLOATS and not (known := np.isfinite(finite)).all():
-        odd = np.isnan(finite), np.isinf(finite), np.isneginf(finite)
-        counts = {word: int(found.sum()) * times for word, found in zip(counts, odd)}
-        finite = finite[known]
-    if not finite.size:
-        return {"min": None, "max": None, "mean": None, "std": None, **counts, "histogram": {"edges": [], "counts": []}}
-    wide = finite.astype(np.float64)
-    low, high = float(np.minimum.reduce(wide)), float(np.maximum.reduce(wide))
-    largest = max(abs(low), abs(high))
-    unit = 1.0 if SMALL < largest < 1 / SMALL else largest or 1.0  # so that no sum, square or difference leaves float64
-    if unit != 1.0:
-        wide /= unit
-    edges, found = histogram(wide, *extent(low / unit, high / unit))
-    if unit != 1.0:
-        with np.errstate(over="ignore"):
-            edges = np.nan_to_num(edges * unit)
-    mean = np.add.reduce(wide) / wide.size
-    wide -= mean
-    std = math.sqrt(np.add.reduce(wide * wide) / wide.size)
-    return {"min": low, "max": high, "mean": float(mean) * unit, "std": std * unit, **counts,
-            "histogram": {"edges": edges.tolist(), "counts": [n * times for n in found.tolist()]}}  # fmt: skip
-
-
-def histogram(numbers: np.ndarray, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the edges of equal bins and the count in each, like np.histogram, which is three times slower on few numbers."""
-    edges = np.arange(BINS + 1) * ((high - low) / BINS) + low
-    edges[-1] = high
-    bins = ((numbers - low) / (high - low) * BINS).astype(np.intp)
-    bins[bins == BINS] -= 1
-    bins[numbers < edges[bins]] -= 1  # a division may round across an edge
-    bins[(numbers >= edges[bins + 1]) & (bins != BINS - 1)] += 1
-    return edges, np.bincount(bins, minlength=BINS)
-
-
-def extent(low: float, high: float) -> tuple[float, float]:
-    """Return the range of a histogram, widened if the numbers are too close for bins between them."""
-    bin = (high - low) / BINS
-    if low < low + bin and high - bin < high:
-        return low, high
-    margin = max(abs(low), abs(high)) / 2 or 0.5
-    return low - margin, high + margin
-
-
 def with_names(numbers: dict) -> dict:
     """Return a JSON object: keys become strings."""
     return {str(k): v for k, v in numbers.items()}
@@ -323,3 +295,66 @@ def jsonable(x: Any) -> Any:
     if isinstance(x, np.dtype):
         return x.name
     return x if x is None or isinstance(x, (str, int, float, bool)) else brief(x)
+
+
+# ---------------------------------------------------------------------- the summary of a large value
+class Histogram(TypedDict):
+    edges: Needed[list[float]]
+    counts: Needed[list[int]]
+
+
+Statistics = TypedDict(
+    "Statistics",
+    {"min": Needed[float | None], "max": Needed[float | None], "mean": "Number | None", "std": "Number | None",
+     "nan": int, "inf": int, "-inf": int, "histogram": Histogram, "grid": "Cells"},
+    total=False,
+)  # fmt: skip
+
+
+class Cells(TypedDict):
+    """The elements of a value in their places (grid.py)."""
+
+    rows: Needed[int]
+    panels: Needed[int]
+    image: Needed[bool]
+    cell: Needed[Cell]
+    unit: Needed[float]
+    cells: Needed[list[str]]
+
+
+# ---------------------------------------------------------------------- what drawings and records of several processes add
+class Lane(TypedDict):
+    """The processes of a lane."""
+
+    ranks: Needed[Filled[int]]
+
+
+class Timeline(TypedDict):
+    """When one process ran backward, and communicated."""
+
+    host: Needed[str]
+    began: Needed[float]
+    ended: Needed[float]
+    backward: Needed[list[Pair[float]]]
+    transfers: Needed[list[Transfer]]
+
+
+class Folded(TypedDict, total=False):
+    """The operations in a box."""
+
+    kind: Needed[str]
+    ops: Needed[Filled[int]]
+    lines: Needed[Annotated[list[int], (0, 2)]]
+    names: Needed[dict[str, int]]  # how many there are of each
+    parameters: Needed[int]
+    elements: Needed[int]
+    each: list[str]
+    cuts: list[str]
+
+
+ADDED: dict[type, dict[str, Any]] = {
+    Value: {"note": str, "lanes": list[LaneId]},
+    Edge: {"equations": list[str]},
+    Op: {"folded": Folded, "note": str, "lanes": list[LaneId]},
+    Document: {"lanes": list[Lane], "timeline": list[Timeline]},
+}

@@ -1,28 +1,29 @@
 """Check that data is a record as described in docs/record.md; errors give the location: `ops[3].inputs[0]: 99 is not a value`.
 
 Records come from files, which other programs write and accidents damage. Code that draws or compares records relies on their
-types, on valid ids, and on chains that end. A table for each kind of object describes its fields; a field may be missing unless
-it is essential.
+types, on valid ids, and on chains that end. The types of the fields in schema.py say all that concerns one field; from them
+`rule_of` makes rules, and `walk` compares data with them. What concerns several fields follows below. A field may be missing
+unless its type is `Needed`.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
-from itertools import pairwise
-from typing import Any, NamedTuple, NoReturn
+from types import UnionType
+from typing import Annotated, Any, NamedTuple, NoReturn, TypedDict, Union, get_args, get_origin, get_type_hints
 
+from . import schema
 from .contents import fault
 from .grid import CODES, letters_of
 from .schema import SCHEMA
 
 LARGEST = 2**63  # sizes, bytes and lines are smaller
 DEEPEST = 50  # of lists in a constant, and of records in a record; Python itself handles a few hundred
-KINDS = ("input", "parameter", "constant", "computed", "gradient", "tangent")
-PHASES = ("forward", "backward", "jvp", "update")
 WORDS = ("nan", "inf", "-inf")  # for the numbers that JSON lacks
-CELLS = ("element", "largest", "mean")  # the content of a cell of a grid
 
 
 class NotARecord(ValueError):
@@ -54,25 +55,28 @@ def validate(record: Any) -> None:
     Traceback (most recent call last):
     minigrad.record.validate.NotARecord: outputs[0]: 99 is not a value
     """
-    if isinstance(record, dict) and (schema := record.get("schema", SCHEMA)) != SCHEMA:
-        refuse(f"{shown_data(schema)} is not {SCHEMA!r}, the supported schema", ".schema")
-    fields({"program": PROGRAM}, "program")(record, OUTSIDE)
+    if isinstance(record, dict) and (version := record.get("schema", SCHEMA)) != SCHEMA:
+        refuse(f"{shown_data(version)} is not {SCHEMA!r}, the supported schema", ".schema")
     document(record, OUTSIDE)
 
 
 def document(record: Any, around: Ids) -> None:
-    """Check values, operations and outputs, of a whole record or of a nested one."""
+    """Check a whole record or a nested one: first the ids, then what refers to them."""
     if around.depth == DEEPEST:
         refuse(f"more than {DEEPEST} records are nested")
-    fields({"values": each(IDENTIFIED), "ops": each(IDENTIFIED), "lanes": each(LANE)}, "values", "ops")(record, OUTSIDE)
+    whole = fields_of(schema.Document)
+    if around is not OUTSIDE:
+        method = fields_of(schema.Method)
+        whole = method._replace(of=whole.of | method.of)
+    known = rule_of(list[Identified])
+    first = {name: whole.of[name] for name in ("program", "lanes")} | {"values": known, "ops": known}
+    walk(whole._replace(of=first), record, OUTSIDE)
     values, ops = by_id(record["values"], ".values"), by_id(record["ops"], ".ops")
-    ids = Ids(values, ops, around, around.depth + 1, len(record.get("lanes", ())))
-    DOCUMENT(record, ids)
+    walk(whole, record, Ids(values, ops, around, around.depth + 1, len(record.get("lanes", ()))))
     check_makers(record["ops"])
     check_chains(record["ops"])
 
 
-# ---------------------------------------------------------------------- scalars and ids
 def refuse(what: str, path: str = "") -> NoReturn:
     """Raise the error for invalid data."""
     raise NotARecord(what, path)
@@ -86,152 +90,106 @@ def shown_data(x: object) -> str:
     """
     if isinstance(x, (dict, list)):
         return "an object" if isinstance(x, dict) else "a list"
+    if isinstance(x, int) and abs(x) >= LARGEST * 2:
+        return "a huge number"  # Python may refuse to print it
     words = "null" if x is None else str(x).lower() if isinstance(x, bool) else ascii(x)
     return words if len(words) <= 40 else f"{words[:40]}..."
 
 
-def text(x: Any, ids: Ids = OUTSIDE) -> None:
-    """Accept a string."""
-    if not isinstance(x, str):
-        refuse(f"{shown_data(x)} is not a string")
+# ---------------------------------------------------------------------- types, and the walk through data by them
+class Rule(NamedTuple):
+    """A type of schema.py, as the walk reads it: plain data if `check` or `accepts` is given, else an object or a list."""
+
+    check: Check | None = None
+    accepts: Callable[[Any, Ids], bool] | None = None
+    words: str = ""  # the fault of data that is not accepted
+    null: bool = False  # True if null is valid, too
+    form: type = dict
+    of: Any = None  # the rule of the elements of a list or of the entries of an object; or a rule for each field
+    needed: tuple = ()  # fields
+    key: tuple | None = None  # what the keys must be
+    lengths: Container[int] | None = None
+    agree: Check | None = None  # a check of the fields together
 
 
-def flag(x: Any, ids: Ids) -> None:
-    """Accept true or false."""
-    if not isinstance(x, bool):
-        refuse(f"{shown_data(x)} is neither true nor false")
+@cache
+def rule_of(kind: Any) -> Rule:
+    """Return the rule for a type."""
+    marks = getattr(kind, "__metadata__", ())
+    if "one of" in marks:
+        words = [mark for mark in marks if mark not in ("needed", "one of")]
+        return Rule(accepts=lambda x, ids: x in words, words=f"is not one of {', '.join(words)}")
+    for mark in marks:
+        if mark in CHECKS:
+            return CHECKS[mark]
+        if isinstance(mark, type):
+            return rule_of(mark)
+    kind = kind.__origin__ if marks else kind
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return rule_of(parts[0])._replace(null=True)
+    if origin is list:
+        return Rule(form=list, of=rule_of(parts[0]), lengths=next((mark for mark in marks if mark != "needed"), None))
+    if origin is dict:
+        return Rule(of=rule_of(parts[1]), key=KEYS.get(parts[0]))
+    return Rule(document) if kind is schema.Method else CHECKS[kind] if kind in CHECKS else fields_of(kind)
 
 
-def count(x: Any, ids: Ids = OUTSIDE) -> None:
-    """Accept an integer that can count something."""
-    if isinstance(x, bool) or not isinstance(x, int) or not 0 <= x < LARGEST:
-        refuse(f"{shown_number(x)} is not a whole number from 0 to 2**63 - 1")
+@cache
+def fields_of(kind: type) -> Rule:
+    """Return the rule for an object with the fields of a class."""
+    types = get_type_hints(kind, include_extras=True)
+    needed = tuple(name for name, of in types.items() if "needed" in getattr(of, "__metadata__", ()))
+    of = {name: rule_of(one) for name, one in (types | schema.ADDED.get(kind, {})).items()}
+    return Rule(of=of, needed=needed, agree=AGREE.get(kind))
 
 
-def shown_number(x: object) -> str:
-    """Return data in the form that an error shows; a number may be too large for Python to print."""
-    return "a huge number" if isinstance(x, int) and abs(x) >= LARGEST * 2 else shown_data(x)
+def walk(rule: Rule, x: Any, ids: Ids) -> None:
+    """Check data; an error gets its path on the way back."""
+    if rule.null and x is None:
+        return
+    if rule.check is not None:
+        return rule.check(x, ids)
+    plain = rule if rule.accepts is not None else CHECKS[rule.form]
+    if not plain.accepts(x, ids):  # type: ignore[misc]
+        refuse(f"{shown_data(x)} {plain.words}")
+    if plain is rule:
+        return
+    for name in rule.needed:
+        if name not in x:
+            refuse("the field is missing", f".{name}")
+    if rule.lengths is not None and len(x) not in rule.lengths:
+        refuse(f"the list has {len(x)} elements, which is not allowed here")
+    for step, of, inner in parts(rule, x, ids):
+        try:
+            walk(of, inner, ids)
+        except NotARecord as e:
+            index = rule.form is list or not (isinstance(rule.of, dict) or rule.key or str(step).isidentifier())
+            raise NotARecord(e.what, (f"[{shown_data(step)}]" if index else f".{step}") + e.path) from None
+    if rule.agree is not None:
+        rule.agree(x, ids)
 
 
-def finite(x: Any, ids: Ids = OUTSIDE) -> None:
-    """Accept a number that is neither NaN nor infinite."""
-    whole = isinstance(x, int) and abs(x) < LARGEST * 2
-    if not whole and not (isinstance(x, float) and math.isfinite(x)):
-        refuse(f"{shown_number(x)} is not a finite number")
+def parts(rule: Rule, x: Any, ids: Ids) -> Iterable[tuple[Any, Rule, Any]]:
+    """Return the parts of an object or a list, each with its index or key, and its rule."""
+    if rule.form is list:
+        return zip(itertools.count(), itertools.repeat(rule.of), x)
+    if isinstance(rule.of, dict):
+        return [(name, of, x[name]) for name, of in rule.of.items() if name in x]
+    for word in x if rule.key else ():
+        if not rule.key[0](word, ids):
+            refuse(f"{shown_data(word)} is not {rule.key[1]}")
+    return [(word, rule.of, inner) for word, inner in x.items()]
 
 
-def number(x: Any, ids: Ids = OUTSIDE) -> None:
-    """Accept a number, or one of the words for NaN and infinities."""
-    whole = isinstance(x, int) and abs(x) < LARGEST * 2
-    if not whole and not isinstance(x, float) and not (isinstance(x, str) and x in WORDS):
-        refuse(f"{shown_number(x)} is not a number")
+# ---------------------------------------------------------------------- plain data
+def is_whole(x: Any) -> bool:
+    return isinstance(x, int) and not isinstance(x, bool)
 
 
-def constant(x: Any, ids: Ids, depth: int = 0) -> None:
-    """Accept any JSON data."""
-    if depth == DEEPEST:
-        refuse(f"more than {DEEPEST} lists or objects are nested")
-    if isinstance(x, dict):
-        each(text)(list(x), ids)
-    parts = x.values() if isinstance(x, dict) else x if isinstance(x, (list, tuple)) else ()
-    for part in parts:
-        constant(part, ids, depth + 1)
-    if isinstance(x, int) and abs(x) >= LARGEST * 2:
-        refuse("the number is too large for an argument of an operation")
-    if not isinstance(x, (dict, list, tuple, str, int, float, type(None))):
-        refuse(f"JSON has no {type(x).__name__}")
-
-
-def value(x: Any, ids: Ids) -> None:
-    """Accept the id of a value."""
-    if isinstance(x, bool) or not isinstance(x, int) or x not in ids.values:
-        refuse(f"{shown_number(x)} is not a value")
-
-
-def op(x: Any, ids: Ids) -> None:
-    """Accept the id of an operation."""
-    if isinstance(x, bool) or not isinstance(x, int) or x not in ids.ops:
-        refuse(f"{shown_number(x)} is not an operation")
-
-
-def lane(x: Any, ids: Ids) -> None:
-    """Accept the number of a lane."""
-    count(x)
-    if x >= ids.lanes:
-        refuse(f"{x} is not a lane")
-
-
-def argument(x: Any, ids: Ids) -> None:
-    """Accept an operation's input: the id of a value, or a constant."""
-    if isinstance(x, dict):
-        fields({"const": constant}, "const")(x, ids)
-    else:
-        value(x, ids)
-
-
-# ---------------------------------------------------------------------- objects and lists
-def part(step: str, check: Check, x: Any, ids: Ids) -> None:
-    """Check a part, and add its name to the path of an error."""
-    try:
-        check(x, ids)
-    except NotARecord as e:
-        raise NotARecord(e.what, step + e.path) from None
-
-
-def fields(table: dict[str, Check], *needed: str) -> Check:
-    """Return a check of an object by its fields, some of which are required."""
-
-    def check(x: Any, ids: Ids) -> None:
-        if not isinstance(x, dict):
-            refuse(f"{shown_data(x)} is not an object")
-        for name in needed:
-            if name not in x:
-                refuse("the field is missing", f".{name}")
-        for name, of in table.items():
-            if name in x:
-                part(f".{name}", of, x[name], ids)
-
-    return check
-
-
-def each_value(of: Check) -> Check:
-    """Return a check of an object by its values; its keys are free."""
-
-    def check(x: Any, ids: Ids) -> None:
-        if not isinstance(x, dict):
-            refuse(f"{shown_data(x)} is not an object")
-        for name, value in x.items():
-            part(f"[{name!r}]", of, value, ids)
-
-    return check
-
-
-def each(of: Check, *, lengths: Container[int] | None = None) -> Check:
-    """Return a check of a list by its elements, and by its length if `lengths` is given."""
-
-    def check(x: Any, ids: Ids) -> None:
-        if not isinstance(x, (list, tuple)):
-            refuse(f"{shown_data(x)} is not a list")
-        if lengths is not None and len(x) not in lengths:
-            refuse(f"the list has {len(x)} elements, which is not allowed here")
-        for i, element in enumerate(x):
-            part(f"[{i}]", of, element, ids)
-
-    return check
-
-
-def pairs(of: Check) -> Check:
-    """Return a check of an object whose keys are ids of values, as strings."""
-
-    def check(x: Any, ids: Ids) -> None:
-        if not isinstance(x, dict):
-            refuse(f"{shown_data(x)} is not an object")
-        for key, other in x.items():
-            if not is_key(key, ids):
-                refuse(f"{shown_data(key)} is not a value")
-            part(f".{key}", of, other, ids)
-
-    return check
+def is_number(x: Any) -> bool:
+    """Return True for a number that Python can print."""
+    return isinstance(x, float) or isinstance(x, int) and abs(x) < LARGEST * 2
 
 
 def is_key(key: Any, ids: Ids) -> bool:
@@ -242,70 +200,39 @@ def is_key(key: Any, ids: Ids) -> bool:
         return False
 
 
-def times(x: Any, ids: Ids) -> None:
-    """Accept an object whose keys are ids of operations, also of those inside of boxes, and whose values are seconds."""
-    if not isinstance(x, dict):
-        refuse(f"{shown_data(x)} is not an object")
-    for key, time in x.items():
-        if not str(key).isdecimal():
-            refuse(f"{shown_data(key)} is not an operation")
-        part(f".{key}", finite, time, ids)
+def constant(x: Any, ids: Ids, depth: int = 0) -> None:
+    """Accept any JSON data."""
+    if depth == DEEPEST:
+        refuse(f"more than {DEEPEST} lists or objects are nested")
+    if isinstance(x, dict):
+        walk(rule_of(list[str]), list(x), ids)
+    for inner in x.values() if isinstance(x, dict) else x if isinstance(x, (list, tuple)) else ():
+        constant(inner, ids, depth + 1)
+    if isinstance(x, int) and abs(x) >= LARGEST * 2:
+        refuse("the number is too large for an argument of an operation")
+    if not isinstance(x, (dict, list, tuple, str, int, float, type(None))):
+        refuse(f"JSON has no {type(x).__name__}")
+
+
+# ---------------------------------------------------------------------- checks across fields
+def argument(x: Any, ids: Ids) -> None:
+    """Accept an operation's input: the id of a value, or a constant."""
+    walk(rule_of(Constant) if isinstance(x, dict) else CHECKS["value"], x, ids)
 
 
 def contents(x: Any, ids: Ids) -> None:
     """Accept an object whose keys are ids of values, and whose values are all of their elements in base64."""
-    pairs(text)(x, ids)
+    walk(rule_of(dict[schema.ValueId, str]), x, ids)
     for key, written in x.items():
         of = ids.values[int(key)]
         if why := fault(written, of["shape"], of["dtype"]):
             refuse(why, f".{key}")
 
 
-def counts(x: Any, ids: Ids) -> None:
-    """Accept an object that maps kinds to counts."""
-    if not isinstance(x, dict):
-        refuse(f"{shown_data(x)} is not an object")
-    for name, many in x.items():
-        part(f".{name}" if str(name).isidentifier() else f"[{shown_data(name)}]", count, many, ids)
-
-
-def same(x: Any, ids: Ids) -> None:
-    """Accept an object that maps values of a nested record to values of the enclosing one."""
-    pairs(lambda other, _: value(other, ids.around or OUTSIDE))(x, ids)
-
-
-def named(x: Any, ids: Ids) -> None:
-    """Accept an object that maps names in a formula to values."""
-    if not isinstance(x, dict):
-        refuse(f"{shown_data(x)} is not an object")
-    for word, of in x.items():
-        part(f".{word}", value, of, ids)
-
-
-def optional(of: Check) -> Check:
-    """Return a check that also accepts null."""
-    return lambda x, ids: None if x is None else of(x, ids)
-
-
-def one_of(words: tuple[str, ...]) -> Check:
-    """Return a check that accepts one of a few words."""
-
-    def check(x: Any, ids: Ids) -> None:
-        if x not in words:
-            refuse(f"{shown_data(x)} is not one of {', '.join(words)}")
-
-    return check
-
-
-# ---------------------------------------------------------------------- checks across parts
-def described(x: Any, ids: Ids) -> None:
-    """Check a value of the record and its content."""
-    VALUE(x, ids)
-    summary = x.get("summary") or {}
-    if "values" in summary:
-        part(".summary.values", elements, summary["values"], ids)
-    elif summary:
-        part(".summary", statistics, summary, ids)
+def summary(x: Any, ids: Ids) -> None:
+    """Check a value's content: few elements, or the statistics of many; {} if it is lost."""
+    if x != {}:
+        walk(rule_of(Few if isinstance(x, dict) and "values" in x else schema.Statistics), x, ids)
 
 
 def elements(x: Any, ids: Ids, depth: int = 0) -> None:
@@ -313,25 +240,21 @@ def elements(x: Any, ids: Ids, depth: int = 0) -> None:
     if depth == DEEPEST:
         refuse(f"more than {DEEPEST} lists are nested")
     if isinstance(x, (list, tuple)):
-        each(lambda of, ids: elements(of, ids, depth + 1))(x, ids)
+        walk(Rule(form=list, of=Rule(lambda inner, ids: elements(inner, ids, depth + 1))), x, ids)
     else:
-        number(x)
+        walk(CHECKS["number"], x, ids)
 
 
 def statistics(x: dict, ids: Ids) -> None:
-    """Check the summary of a large value."""
-    STATISTICS(x, ids)
+    """Check that extremes and a histogram agree."""
     if (x["min"] is None) != (x["max"] is None):
         refuse("min and max must be both numbers or both null", ".max")
     if (histogram := x.get("histogram")) and len(histogram["edges"]) not in (0, len(histogram["counts"]) + 1):
         refuse("there must be one more edge than counts", ".histogram.edges")
-    if "grid" in x:
-        part(".grid", grid, x["grid"], ids)
 
 
-def grid(x: Any, ids: Ids) -> None:
+def cells(x: Any, ids: Ids) -> None:
     """Check the cells of a large value: panels of the same length, in whole rows."""
-    GRID(x, ids)
     if not x["cells"]:
         refuse("there is no panel", ".cells")
     for i, panel in enumerate(x["cells"]):
@@ -344,12 +267,9 @@ def grid(x: Any, ids: Ids) -> None:
 
 
 def operation(x: Any, ids: Ids) -> None:
-    """Check an operation of the record; an in-place one needs a value to write to."""
-    OP(x, ids)
+    """Check that an in-place operation has a value to write to."""
     if x.get("inplace") and (not x["inputs"] or isinstance(x["inputs"][0], dict)):
         refuse("the first input of an in-place operation must be the value it writes to", ".inputs")
-    for i, method in enumerate(x.get("inside", ())):
-        part(f".inside[{i}]", document, method, ids)
 
 
 def by_id(entries: list, path: str) -> dict[int, dict]:
@@ -377,7 +297,7 @@ def check_makers(ops: list) -> None:
     try:
         TopologicalSorter({i: [makes[v] for v in read if v in makes] for i, read in reads.items()}).prepare()
     except CycleError as cycle:
-        needed, i = next(pair for pair in pairwise(cycle.args[1]) if pair[0] > pair[1])
+        needed, i = next(pair for pair in itertools.pairwise(cycle.args[1]) if pair[0] > pair[1])
         refuse(f"an input is a result of ops[{needed}], which depends on this operation", f".ops[{i}].inputs")
 
 
@@ -398,111 +318,41 @@ def check_chains(ops: list) -> None:
             known |= way
 
 
-# ---------------------------------------------------------------------- the objects of docs/record.md
-shape = each(count)
-CLASSES = each_value(each_value(text))
-PROGRAM = fields(
-    {"file": text, "name": text, "passes": each(one_of(PHASES[:3])), "classes": CLASSES, "iteration": text}, "passes"
-)
-IDENTIFIED = fields({"id": count}, "id")
-VALUE = fields(
-    {
-        "name": text,
-        "label": text,
-        "shown": text,
-        "kind": one_of(KINDS),
-        "shape": shape,
-        "dtype": text,
-        "device": text,
-        "bytes": count,
-    }
-    | {"summary": fields({}), "note": text, "lanes": each(lane)},
-    *("kind", "shape", "dtype", "bytes"),
-)
-STATISTICS = fields(
-    {"min": optional(finite), "max": optional(finite), "mean": optional(number), "std": optional(number)}
-    | {
-        "nan": count,
-        "inf": count,
-        "-inf": count,
-        "histogram": fields({"edges": each(finite), "counts": each(count)}, "edges", "counts"),
-        "grid": fields({}),
-    },
-    *("min", "max"),
-)
-GRID = fields(
-    {"rows": count, "panels": count, "image": flag, "cell": one_of(CELLS), "unit": finite, "cells": each(text)},
-    *("rows", "panels", "image", "cell", "unit", "cells"),
-)
-WHERE = fields({"file": text, "line": count, "code": text, "function": text, "columns": each(count)}, "line", "code")
-SAVED = fields({"value": value, "bytes": count, "freed_by": optional(count)}, "value", "bytes")
-EDGE = fields(
-    {"input": value, "partial": text, "upstream": optional(value), "gives": optional(value), "equations": each(text)}
-    | {"run": count, "formula": text, "latex": text, "upstreams": each(optional(value)), "names": optional(named)},
-    *("input", "partial", "upstream", "gives"),
-)
-PUSH = fields({"output": value, "formula": text, "latex": text, "names": optional(named)}, "output", "formula")
-VIEW = fields({"layer": text, "inputs": each(shape)}, "layer", "inputs")
-METHOD = fields({"method": text, "run": count}, "method", "same")
-TRANSFER = fields(
-    {"name": text, "words": text, "group": count, "ranks": each(count), "number": optional(count), "label": text}
-    | {"peer": optional(count), "tag": count, "bytes": count, "rank": count, "divisor": count}
-    | {"began": finite, "waited": optional(finite), "done": finite},
-    *("name", "words", "group", "ranks", "number", "peer", "bytes", "label", "rank", "began", "waited", "done"),
-)
-TIMES = fields(
-    {"host": text, "began": finite, "ended": finite, "backward": each(each(finite, lengths=(2,)))}
-    | {"transfers": each(TRANSFER)},
-    *("host", "began", "ended", "backward", "transfers"),
-)
-LANE = fields({"ranks": each(count, lengths=range(1, LARGEST))}, "ranks")
-FOLDED = fields(
-    {"kind": text, "ops": each(count, lengths=range(1, LARGEST)), "lines": each(count, lengths=(0, 2)), "names": counts}
-    | {"parameters": count, "elements": count, "each": each(text), "cuts": each(text)},
-    *("kind", "ops", "lines", "names", "parameters", "elements"),
-)
-BACKWARD = fields(
-    {"run": count, "roots": each(value), "seeds": each(value), "where": WHERE, "keep": flag, "create_graph": flag}
-    | {"within": count, "differentiated": flag, "shown": flag, "gradients": pairs(value)},
-    *("run", "roots", "shown", "gradients"),
-)
-ACCUMULATION = fields(
-    {"value": value, "run": count, "gives": value, "before": optional(value), "after": value},
-    *("value", "run", "gives", "after"),
-)
-READ = fields({"value": value, "how": text, "where": WHERE, "cut": flag}, "value", "how", "where")
-OP = fields(
-    {
-        "phase": one_of(PHASES),
-        "name": text,
-        "formula": text,
-        "call": text,
-        "pushes": each(PUSH),
-        "layer": each(text),
-        "inputs": each(argument),
-    }
-    | {
-        "outputs": each(value),
-        "of": optional(op),
-        "inplace": flag,
-        "again": flag,
-        "run": count,
-        "where": WHERE,
-        "function": optional(text),
-    }
-    | {"saved": each(SAVED), "edges": each(EDGE), "tangents": pairs(value), "views": each(VIEW), "inside": each(METHOD)}
-    | {
-        "module": each(text),
-        "folded": FOLDED,
-        "note": text,
-        "transfers": each(TRANSFER),
-        "lanes": each(lane),
-        "cut": text,
-    },
-    *("phase", "name", "inputs", "outputs"),
-)
-DOCUMENT = fields(
-    {"values": each(described), "ops": each(operation), "outputs": each(value), "gradients": pairs(value), "same": same}
-    | {"inputs": each(optional(value)), "times": times, "lanes": each(LANE), "timeline": each(TIMES)}
-    | {"contents": contents, "reads": each(READ), "backwards": each(BACKWARD), "grads": each(ACCUMULATION)}
-)
+class Identified(TypedDict):
+    """What has an id."""
+
+    id: schema.Needed[int]
+
+
+class Constant(TypedDict):
+    """An argument that is no tensor."""
+
+    const: schema.Needed[Annotated[Any, "constant"]]
+
+
+class Few(TypedDict):
+    """The summary of a small value."""
+
+    values: Annotated[list, "elements"]
+
+
+# the rules of plain types, and of those with a mark
+CHECKS: dict[Any, Rule] = {
+    dict: Rule(None, lambda x, ids: isinstance(x, dict), "is not an object"),
+    list: Rule(None, lambda x, ids: isinstance(x, (list, tuple)), "is not a list"),
+    str: Rule(None, lambda x, ids: isinstance(x, str), "is not a string"),
+    bool: Rule(None, lambda x, ids: isinstance(x, bool), "is neither true nor false"),
+    int: Rule(None, lambda x, ids: is_whole(x) and 0 <= x < LARGEST, "is not a whole number from 0 to 2**63 - 1"),
+    float: Rule(None, lambda x, ids: is_number(x) and math.isfinite(x), "is not a finite number"),
+    "number": Rule(None, lambda x, ids: is_number(x) or isinstance(x, str) and x in WORDS, "is not a number"),
+    "value": Rule(None, lambda x, ids: is_whole(x) and x in ids.values, "is not a value"),
+    "outer value": Rule(lambda x, ids: walk(CHECKS["value"], x, ids.around or OUTSIDE)),
+    "operation": Rule(None, lambda x, ids: is_whole(x) and x in ids.ops, "is not an operation"),
+    "lane": Rule(None, lambda x, ids: is_whole(x) and 0 <= x < ids.lanes, "is not a lane"),
+    **{check.__name__: Rule(check) for check in (argument, constant, contents, elements, summary)},
+}
+KEYS = {
+    schema.ValueId: (is_key, "a value"),
+    schema.InnerOpId: (lambda word, ids: str(word).isdecimal(), "an operation"),
+}
+AGREE: dict[type, Check] = {schema.Statistics: statistics, schema.Cells: cells, schema.Op: operation}

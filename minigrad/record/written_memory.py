@@ -19,6 +19,7 @@ from ..core.tensor import Tensor
 from . import contents, schema
 from .cuts import Cut
 from .snapshots import Lent, is_sole_owner, lendable, memory_key, restored_copy, same_view
+from .summary import summary
 from .transfers import Transfers
 from .values import OpEntry, ValueInfo, bottom
 
@@ -90,8 +91,8 @@ class WrittenMemory(Transfers):
 
     def remains(self, noted: ValueInfo) -> tuple[dict, str | None]:
         """Return what is kept of a value that will be overwritten: the summary, and the elements if contents are recorded."""
-        summary = schema.summary(noted.array, noted.kind in schema.LEAVES)
-        return summary, contents.written(noted.array) if self.contents else None
+        made = summary(noted.array, noted.kind in schema.LEAVES)
+        return made, contents.written(noted.array) if self.contents else None
 
     def lose(self, noted: ValueInfo, summary: dict, text: str | None) -> None:
         """Note that only this is left of a value."""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import minigrad
-from minigrad.record.schema import summary
+from minigrad.record.summary import summary
 
 PLAIN = pytest.mark.cpu("the text of a tensor on a GPU names the device: tests/kernels/cuda/test_transfers.py")
 

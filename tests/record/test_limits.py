@@ -8,7 +8,7 @@ import pytest
 import minigrad
 import viz
 from minigrad.record import kept_bytes
-from minigrad.record.schema import statistics
+from minigrad.record.summary import statistics
 
 HUGE = 10**12
 

@@ -9,7 +9,7 @@ import pytest
 import minigrad
 from minigrad.autograd import Function
 from minigrad.autograd.function import once_differentiable
-from minigrad.record.schema import BINS, extent, summary
+from minigrad.record.summary import BINS, extent, summary
 
 from .recorded import Square, assert_adds_up, forward, inputs, layer, number
 

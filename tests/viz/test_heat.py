@@ -12,7 +12,7 @@ import pytest
 import minigrad
 import viz
 from minigrad.record.grid import grid, numbers_of
-from minigrad.record.schema import summary
+from minigrad.record.summary import summary
 from minigrad.record.validate import NotARecord, validate
 from viz.cards.frames import heats_in
 from viz.cards.heat import Heat, heat, level

@@ -20,6 +20,7 @@ from minigrad.errors import error
 from minigrad.record import schema
 from minigrad.record.constants import brief
 from minigrad.record.labels import Labels
+from minigrad.record.summary import summary
 from minigrad.record.values import NOWHERE
 
 from ..text import counted
@@ -213,16 +214,12 @@ class Builder:
         i, same = len(self.values), self.values[like] if self.values else None
         if a is not None:
             self.contents[i] = a
-            shape, dtype, size, summary = (
-                list(a.shape),
-                str(a.dtype),
-                a.nbytes,
-                schema.summary(a, kind in schema.LEAVES),
-            )
+            shape, dtype, size = list(a.shape), str(a.dtype), a.nbytes
+            content = summary(a, kind in schema.LEAVES)
         else:
             assert same is not None
-            shape, dtype, size, summary = same.shape, same.dtype, same.bytes, {}
-        self.values.append(schema.Value(i, name, "", "", kind, shape, dtype, "cpu", size, summary))
+            shape, dtype, size, content = same.shape, same.dtype, same.bytes, {}
+        self.values.append(schema.Value(i, name, "", "", kind, shape, dtype, "cpu", size, content))
         return i
 
     def derivatives(self, attribute: str, kind: str) -> dict[int, int]:

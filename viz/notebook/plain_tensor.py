@@ -11,6 +11,7 @@ import numpy as np
 
 from minigrad.arrays.meta import is_meta
 from minigrad.record import schema
+from minigrad.record.summary import summary
 from minigrad.record.values import bottom
 from minigrad.tensors.printing import Options, get_printoptions, printoptions
 
@@ -40,7 +41,7 @@ def display(t: Any, words: str) -> dict[str, str]:
     array = bottom(t)
     if not schema.WHOLE < array.size <= LARGEST or is_meta(array):
         return {}
-    value = {"shape": list(t.shape), "dtype": str(array.dtype), "summary": schema.summary(array, leaf=True)}
+    value = {"shape": list(t.shape), "dtype": str(array.dtype), "summary": summary(array, leaf=True)}
     if (made := heat(value)) is None:
         return {}
     drawn = pixels(made) if made.form == "image" else cells(made)

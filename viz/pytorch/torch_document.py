@@ -29,12 +29,11 @@ from minigrad.files import written
 from minigrad.record import schema
 from minigrad.record.assignments import name_variables
 from minigrad.record.build import backward, choose_labels
-from minigrad.record.gradient_flow import Accumulation
-from minigrad.record.inner_calls import named_by_author
 from minigrad.record.kept_bytes import KEPT, LARGE
 from minigrad.record.labels import Frame
 from minigrad.record.method_formulas import compose
 from minigrad.record.show import mimebundle
+from minigrad.record.summary import summary
 
 from ..graph.trimmed_record import mentioned
 from ..text import counted
@@ -90,7 +89,7 @@ class Noted:
         if a is None:
             return {}
         a = np.abs(a) if a.dtype.kind == "c" and a.size > schema.WHOLE else a
-        return schema.summary(a, self.kind in schema.LEAVES)
+        return summary(a, self.kind in schema.LEAVES)
 
 
 class Call:
@@ -186,8 +185,10 @@ class Builder:
         self.freeing = {call.of: self.ids[call] for call in freeing}
 
     def number(self, one: Any) -> Any:
-        """Return a value's number in the document, or a constant in JSON form."""
-        return schema.jsonable(one) if isinstance(one, dict) else self.numbers.setdefault(one, len(self.numbers))
+        """Return a value's number in the document, None for None, or a constant in JSON form."""
+        if one is None or isinstance(one, dict):
+            return schema.jsonable(one)
+        return self.numbers.setdefault(one, len(self.numbers))
 
     def document(self, program: dict) -> schema.Document:
         """Return the document, without calls and formulas."""
@@ -212,7 +213,11 @@ class Builder:
             for v in [v for v in run.gradients if v in self.numbers]:
                 self.number(run.gradients[v])
         backwards = [backward(run, run in shown, self.number, self.numbers) for run in passes]
-        grads = [self.accumulation(one) for one in self.backward.accumulations if one.value in self.numbers]
+        grads = [
+            schema.Accumulation(self.number(one.value), one.run, *map(self.number, one[2:]))
+            for one in self.backward.accumulations
+            if one.value in self.numbers
+        ]
         values = [
             schema.Value(i, v.name, "", "", v.kind, v.shape, v.dtype, v.device, v.bytes, v.summary)
             for v, i in self.numbers.items()
@@ -221,15 +226,11 @@ class Builder:
         own = [op for op, call in zip(ops, self.calls) if call.of is None or call.inputs]
         phases = {"forward", *[op.phase for op in ops]}
         ran = [one for one in ("forward", "backward", "jvp") if one in phases]
-        self.made = schema.Document({**program, "passes": ran}, values, ops, outputs, whole, backwards=backwards)
-        self.made.grads = grads
+        program = {**program, "passes": ran}
+        self.made = schema.Document(program, values, ops, outputs, whole, backwards=backwards, grads=grads)
         identities = {i: id(same.get(v, v)) for v, i in self.numbers.items()}
-        self.named = choose_labels(self.made, own, [self.number(v) for v in results], identities)
-        saved: dict[int, str] = {}
-        for op, call in zip(ops, self.calls):
-            saved |= {} if call.cls is None else named_by_author(call.cls, op.saved)
-        owned = [*whole.items(), *(pair for one in backwards for pair in one.gradients.items())]
-        self.named.begin(ops, owned, saved, [(one.value, one.after) for one in grads])
+        custom = [(call.cls, i) for call, i in self.ids.items() if call.cls is not None]
+        self.named = choose_labels(self.made, own, [self.number(v) for v in results], identities, custom)
         self.named.frames += [Frame(op, one.name, inner.named) for op, _, one, inner in self.frames]
         return self.made
 
@@ -238,13 +239,6 @@ class Builder:
         self.named.number_saved()
         for op, call, one, inner in self.frames:
             op.inside.append(one.document(self, inner, call))
-
-    def accumulation(self, one: Accumulation) -> schema.Accumulation:
-        """Return what a backward has added to the `.grad` of a leaf."""
-        before = None if one.before is None else self.number(one.before)
-        return schema.Accumulation(
-            self.number(one.value), one.run, self.number(one.gives), before, self.number(one.after)
-        )
 
     def entry(self, call: Call) -> schema.Op:
         """Build the entry of an operation, or of its backward."""
@@ -257,9 +251,7 @@ class Builder:
         for run, i, partial, up, gives in self.flows(call):
             edge = schema.Edge(self.number(i), partial, self.number(up), self.number(gives), run=run)
             arrived = [self.backward.arrived.get(o, {}).get(run) for o in outs]
-            edge.upstreams = (
-                [None if g is None else self.number(g) for g in arrived] if any(arrived) else [edge.upstream]
-            )
+            edge.upstreams = [self.number(g) for g in arrived] if any(arrived) else [edge.upstream]
             op.edges.append(edge)
         last = self.freeing.get(call)
         op.saved = [

@@ -15,7 +15,7 @@ from minigrad.errors import error
 from minigrad.places import user_frame
 from minigrad.record import schema
 from minigrad.record.callers import module_classes
-from minigrad.record.passes import parameter_names, path_in, variable_of
+from minigrad.record.passes import closed_over, parameter_names, path_in, variable_of
 from minigrad.record.recorder import Record
 from minigrad.record.seeds import Seeds
 from minigrad.tensors.nested import named_in
@@ -191,12 +191,7 @@ def title(fn: Any) -> str:
 def surroundings(fn: Any) -> dict[str, Any]:
     """Return the objects that a function accesses besides its arguments, by name: its module, or its globals and closure."""
     owner = getattr(fn, "__self__", fn)
-    if hasattr(owner, "named_parameters"):
-        return {"": owner}
-    if not inspect.isfunction(fn := inspect.unwrap(fn)):
-        return {}
-    found = inspect.getclosurevars(fn)
-    return {**found.globals, **found.nonlocals}
+    return {"": owner} if hasattr(owner, "named_parameters") else closed_over(inspect.unwrap(fn))
 
 
 def names_in(names: dict[str, Any], module: str = "") -> dict[int, str]:
