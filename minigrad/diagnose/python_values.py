@@ -13,7 +13,7 @@ from types import CodeType
 from ..core.frames import current
 from ..core.tensor import Tensor
 from ..errors import error, warn
-from ..events import events
+from ..events import intercept
 from ..places import callee, parsed, running, user_frame
 from .report import explains, searches
 
@@ -34,7 +34,7 @@ def truth_value(x: Tensor) -> Exception:
         "bool",
         f"the truth value of a tensor of shape {tuple(x.shape)} with {x.numel()} elements is ambiguous",
         elementwise() or DECISION,
-        notes=events.origins({"tensor": x}) or (),
+        notes=intercept.origins({"tensor": x}) or (),
     )
 
 

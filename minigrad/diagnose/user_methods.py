@@ -16,7 +16,7 @@ from ..core.graph import history
 from ..core.saved import plain_tensor
 from ..core.tensor import Tensor
 from ..errors import MinigradError, error, warn
-from ..events import events, unheard
+from ..events import intercept, unheard
 from ..places import return_of, users_code
 from ..tensors.nested import tensors_in
 from . import debug, gradient_checks
@@ -32,7 +32,7 @@ def call_method(cls: type[Function], name: str, *args: Any) -> Any:
     method = getattr(cls, name)
     if name == "forward" and getattr(method, "guard", None) is method:
         method = method.plain
-    run = method if events.method is unheard else events.method(cls, name, method)
+    run = method if intercept.method is unheard else intercept.method(cls, name, method)
     checked = CHECKED_CALLS.get(name)
     try:
         return run(*args) if checked is None else checked(cls, run, args)
