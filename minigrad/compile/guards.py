@@ -45,13 +45,8 @@ UNTOUCHED: Any = object()  # marks a `.grad` that a capture has neither read nor
 # exceptions of a lookup whose target is missing
 GONE = "(KeyError, IndexError, ValueError, AttributeError, TypeError)"
 ROOT = "minigrad.nn.module"
-OF_MODULES = (
-    "_parameters",
-    "_buffers",
-    "_modules",
-    "_hooks_by_kind",
-    "training",
-)  # what library code reads of a user's module
+OF_MODULES = ("_parameters", "_buffers", "_modules", "_hooks_by_kind", "training")  # what minigrad reads of a user's module
+NOT_IN_CALLS = ("_hook_options", "_non_persistent_buffers_set")  # change with hooks, or matter for state_dict alone
 
 
 # callables that are made of other objects
@@ -298,7 +293,7 @@ class Guards:
     def walk_object(self, a: Any, path: str) -> None:
         """Record the attributes of a module, optimizer or other object of minigrad's; user's methods get checks."""
         held = vars(a)
-        keys = list(held)
+        keys = [key for key in held if key not in NOT_IN_CALLS]
         if is_module(a) and id(every := type(a)._every) not in self.walked:
             self.walked.add(id(every))
             self.walk_container(
