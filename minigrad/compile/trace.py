@@ -18,12 +18,15 @@ from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import host, on_device
 from ..arrays.memory import same_layout
 from ..arrays.meta import is_meta
+from ..core import engine
 from ..core.context import attach
+from ..core.engine import running
 from ..core.frames import Frame, apply_at, use
 from ..core.function import as_returned, as_tuple, run_forward
-from ..core.graph import Leaf, history, producer
+from ..core.graph import Leaf, history, key, producer
 from ..core.inplace import link_view
 from ..core.tensor import Box, Tensor, describe, wrap
+from ..layers.grad import Grad
 from ..ops.base.families import Pointwise
 from ..ops.index import SIZED_BY_VALUES, NonZero
 from ..ops.sort import DataDependent
@@ -43,7 +46,6 @@ from .captured_steps import (
 from .guards import UNTOUCHED, Guards
 from .selections import is_part
 from .symbols import is_symbolic, plain, settled, touch
-from .traced_gradients import TracedGradients
 
 NEEDED = "it needs the value of a tensor (item(), float(), `if`, ...), which can change from call to call"
 UNKNOWN = "it uses a tensor that is neither an argument nor in one of its variables"
@@ -51,21 +53,24 @@ BY_VALUE = (NonZero, DataDependent)  # the sizes of their results depend on valu
 BY_MEMORY = {"as_strided", "view_dtype"}  # their results depend on memory layout
 
 
-class CaptureTrace(TracedGradients):
+class CaptureTrace(Grad):
     """One running capture."""
 
     name = "compile"
-    compares = True
+    accumulates = compares = True
 
     def __init__(self, guards: Guards, numbers: Any):
-        super().__init__()
         self.steps: list[CapturedStep] = []
         self.guards, self.numbers = guards, numbers  # `numbers` creates symbols
         guards.found, guards.refuse = self.outside_tensor, self.refuse
         # arguments, then hidden inputs: value, expression of a hidden input (None: an argument), box
         self.inputs: list[tuple[CapturedValue, str | None, Box]] = []
         self.refused: Refused | None = None
+        self.phase = "forward"
         self._outside: dict[int, tuple[str, str]] = {}  # id of a tensor from outside -> its name and expression
+        # tensors that may have a gradient, with the gradient from before the call
+        self.grads: dict[int, tuple[Tensor, Any]] = {}
+        self._seen: set[int] = set()
         self._sources: dict[int, str] = {}
         self._boxes: dict[int, Box] = {}  # id of a tensor from outside -> its box
         self._known: dict[int, CapturedValue] = {}  # id of an array -> its current value
@@ -78,9 +83,12 @@ class CaptureTrace(TracedGradients):
         self.elements: list | None = None  # numbers that the next tensor is made of
         self.from_numbers: dict[CapturedValue, list] = {}  # such tensors, with the numbers
         self.write_places: dict[CapturedValue, Place | None] = {}  # the user's line of each write
+        # True if inputs are results of operations, if a hook needs their gradients, if the function itself differentiates
+        self.nonleaf = self.hooked = self.differentiates = False
         self.selections: dict[CapturedValue, Any] = {}  # by the computation of the mask (selections.py)
         self.operators: set[str] = set()  # methods of the operators in the user's functions
         self.memories: dict[int, Tensor] = {}  # id of the array of a tensor from outside -> the tensor
+        self.edges: dict[int, tuple[Tensor, Any]] = {}  # tensors with a changed requires_grad, and their old edge
 
     def forget(self) -> None:
         """Drop all tensors. Boxes refer to their layer: such cycles would stay in memory until Python collects garbage."""
@@ -251,6 +259,39 @@ class CaptureTrace(TracedGradients):
         self.note("number", b._value._a, a)
         return b
 
+    def look_at_grad(self, t: Tensor) -> None:
+        """Record a read of `.grad`: a gradient from before the call becomes an input, and None has to stay None."""
+        if t._grad is not UNTOUCHED:
+            return
+        self._seen.add(id(t))
+        t._grad = self.grads[id(t)][1]
+        source = f"{self._sources[id(t)]}._grad"
+        if t._grad is None:
+            self.guards.guard(source, None, f"{source} is None")
+        else:
+            self._outside.setdefault(id(t._grad), (f"{self.value(self.own(t)).name}_grad", source))
+            t._grad = self.own(t._grad)
+            self.grads[id(t)] = t, t._grad
+
+    def look_at_history(self, t: Tensor) -> None:
+        """Refuse to tell which node created an input: the next call may receive a different one."""
+        if history(t) is not None and (type(t) is not Box or self.is_input(t)):
+            raise self.refuse("it asks how one of its input tensors was computed (grad_fn, is_leaf)")
+
+    def asked_for_grad(self, t: Tensor) -> bool:
+        """Return True if the function has read the `.grad` that a tensor had before the call."""
+        return id(t) in self._seen
+
+    def track(self, t: Tensor, before: Leaf | None) -> None:
+        """Record that a tensor starts or stops requiring gradients; `before` is its previous edge."""
+        self.edges.setdefault(id(t), (t, before))
+        self.own(t)._edge = t._edge
+
+    def tracks_others(self) -> bool:
+        """Return True if an outside tensor ends with a different requires_grad than it had before."""
+        outside = [(t, edge) for t, edge in self.edges.values() if id(t) in self._outside or self.is_input(t)]
+        return any((t._edge is None) != (edge is None) for t, edge in outside)
+
     def is_input(self, b: Tensor) -> bool:
         """Return True if a box is an input of the program."""
         return any(b is one for one in self.input_boxes())
@@ -295,7 +336,7 @@ class CaptureTrace(TracedGradients):
     def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
         """Run an operation on the values, and record it."""
         place = self.look_around()
-        self.differentiates |= self.runs_backward()
+        self.differentiates |= self.phase == "forward" and running.get() is not None
         args = tuple([self.own(a) for a in args])
         if any(map(is_part, args)):
             return selections.process(frame, cls, args)
@@ -308,7 +349,10 @@ class CaptureTrace(TracedGradients):
             raise self.refuse(f"{cls.name} depends on the memory layout of a tensor")
         if issubclass(cls, BY_VALUE):
             self.varies(SIZED_BY_VALUES.format(cls.name))
-        self.look_at_backward()
+        if self.nonleaf and self.phase == "forward" and running.get() is not None:
+            raise self.refuse("it differentiates while an argument is itself the result of tracked operations")
+        if self.hooked and self.phase == "forward" and running.get() is not None:
+            raise self.refuse("one of its tensors has a hook that needs the gradient")
         n = n_operands(cls, args)
         args = tuple([a if i < n else settled(a) for i, a in enumerate(args)])
         if cls.program is not None and self.expands(cls, args):
@@ -394,6 +438,22 @@ class CaptureTrace(TracedGradients):
         elif depth < 2 and isinstance(v, (tuple, list, dict)) and len(v) <= 64:
             for k, part in v.items() if isinstance(v, dict) else enumerate(v):
                 self.call_it(f"{name}_{k}", part, depth + 1)
+
+    # ------------------------------------------------------------------ backward
+    def differentiate(self, outs: list, by: list) -> tuple[list, list]:
+        """Run backward from the boxes `outs` to the boxes `by`; return the values of the seeds and the gradients (or None)."""
+        self.phase = "backward"
+        seeds = []
+        for o in outs:
+            g = self.box(wrap(np.ones_like(o._value._a, order="C")))
+            self._known[id(g._value._a)] = CapturedValue(
+                "input", g._value._a, 0, "grad_" + (self.value(o).name or "output")
+            )
+            seeds.append(g)
+        edges = [history(b) for b in by]
+        found = engine.run([history(o) for o in outs], seeds, {key(e) for e in edges}, keep=True)
+        grads = [found.get(key(e)) for e in edges]
+        return [self.value(g) for g in seeds], [None if g is None else self.value(self.own(g)) for g in grads]
 
 
 def n_operands(cls: Any, args: tuple) -> int:
