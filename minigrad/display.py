@@ -10,10 +10,10 @@ import importlib
 import os
 from typing import Any
 
-from .events import Observer, events
+from .events import Interceptor, events
 
 
-class Notebook(Observer):
+class Notebook(Interceptor):
     """Draws what a notebook shows."""
 
     def shown(self, what: Any) -> dict | None:

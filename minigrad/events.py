@@ -1,7 +1,8 @@
-"""Observers and services: how other packages plug into the engine, which works without them.
+"""Observers, interceptors and services: how other packages plug into the engine, which works without them.
 
 An `Observer` hears what happens.  One on a frame hears what runs there (Frame.observed); one in `events` hears what happens
-anywhere in the process.  `services` holds five functions, each of which another package replaces once.
+anywhere in the process.  An `Interceptor` hears it, too, and also changes it: `intercept` asks those in `events` what to use
+instead.  `services` holds five functions, each of which another package replaces once.
 """
 
 from __future__ import annotations
@@ -21,10 +22,7 @@ if TYPE_CHECKING:
 
 
 class Observer:
-    """Everything that can be observed.  Each method is an event; an observer overrides those that it wants to hear.
-
-    Where an event has an answer, the first observer that returns anything but None gives it.
-    """
+    """Everything that can be observed.  Each method is an event; an observer overrides those that it wants to hear."""
 
     # ------------------------------------------------------------------ operations, on a frame
     def op_done(self, frame: Frame, cls: type, args: tuple, outs: tuple, node: Node | None) -> None:
@@ -32,9 +30,6 @@ class Observer:
 
     def node_made(self, node: Node) -> None:
         """Observe a node that has become the history of tensors (on a frame or in the process)."""
-
-    def pack(self, t: Tensor, index: int | None) -> Any:
-        """Return a Saved to keep instead of t, or None to keep t; `index` is its number among the node's outputs, or None."""
 
     def saved(self, saved: Saved) -> None:
         """Observe a tensor that has been saved for backward."""
@@ -46,12 +41,6 @@ class Observer:
         """Observe the gradients that a node's backward returned."""
 
     # ------------------------------------------------------------------ operations, in the process
-    def layer_process(self, process: Callable) -> Any:
-        """Answer with a function to call instead of a layer's method `process`, (frame, cls, args)."""
-
-    def dual_level_of(self, args: Sequence, roots: Sequence = ()) -> Any:
-        """Answer with another thread's dual level, at which an argument, or a tensor saved behind `roots`, has a tangent."""
-
     def dual_made(self, t: Tensor, tangent: Tensor) -> None:
         """Observe that the program has given t a tangent."""
 
@@ -65,12 +54,6 @@ class Observer:
     def defined(self, cls: type) -> None:
         """Observe a new Function that defines its own forward."""
 
-    def forward(self, run: Callable) -> Any:
-        """Answer with a function to call instead of `run`, which runs a forward and setup_context: (frame, ctx, args)."""
-
-    def method(self, cls: type, name: str, method: Callable) -> Any:
-        """Answer with a function to call instead of a user's method."""
-
     def attached(self, name: str, args: tuple, outs: tuple) -> None:
         """Observe the outputs of a user's Function `name`, with their histories."""
 
@@ -83,18 +66,12 @@ class Observer:
     def checkpoint(self, what: str, node: Node, inputs: Any) -> None:
         """Observe a checkpointed function: "region_began", "again_began" or "again_ended"."""
 
-    def fetch(self, fetch: Callable) -> Any:
-        """Answer with a function to call instead of `fetch`, with which a DataLoader begins a pass or makes a batch."""
-
     # ------------------------------------------------------------------ tensors in the user's hands
-    def read(self, t: Tensor, how: str) -> Any:
-        """Observe that the user reads a tensor's values, `.grad` or the like; the answer replaces the result."""
+    def read(self, t: Tensor, how: str) -> None:
+        """Observe that the user reads a tensor's values, `.grad` or the like."""
 
     def detached(self, how: str, t: Tensor, out: Tensor) -> None:
         """Observe that the user detaches t, with the result `out`, which may be t itself."""
-
-    def numbers(self, data: Any) -> Any:
-        """Answer with the Python numbers of which to make a tensor, instead of `data`."""
 
     def built(self, t: Tensor) -> None:
         """Observe that the user has made a tensor of an array."""
@@ -111,20 +88,12 @@ class Observer:
     def writes(self, x: Tensor) -> None:
         """Observe that memory is about to be written in place; quick writes do not tell, so they wait while it is heard."""
 
-    def lent(self, memory: Any, how: str) -> Any:
-        """Observe that the user gets a tensor's memory, or lends an array; answer with the counter of the tensor on it."""
-
-    def shown(self, what: Any) -> Any:
-        """Answer with the representations of a tensor, a node or a record for a notebook, by their media types."""
-
-    def origins(self, tensors: dict) -> Any:
-        """Answer with lines that tell how tensors were made, {name: tensor}."""
+    def lent(self, memory: Any, how: str) -> None:
+        """Observe that the user gets a tensor's memory, or lends an array."""
 
     # ------------------------------------------------------------------ backward
-    def backward_begins(
-        self, who: str, edges: list, wanted: set | None, *, keeps: bool, create: bool, place: Any, due: bool
-    ) -> Any:
-        """Observe a backward that has to be checked; answer with the context in which to run it."""
+    def backward_begins(self, who: str, edges: list, wanted: set | None, *, keeps: bool, place: Any, due: bool) -> None:
+        """Observe a backward that has to be checked."""
 
     def backward_ends(self, run: Any, found: dict) -> None:
         """Observe the end of a backward, with the gradients by edge."""
@@ -136,12 +105,60 @@ class Observer:
         """Observe that NumPy has made an infinity or a NaN: the operation, and NumPy's message."""
 
 
+class Interceptor(Observer):
+    """An observer that also answers, each method with what to use instead; the first answer but None counts."""
+
+    def pack(self, t: Tensor, index: int | None) -> Any:
+        """Answer, on a frame, with a Saved to keep instead of t; `index` is its number among the node's outputs, or None."""
+
+    def layer_process(self, process: Callable) -> Any:
+        """Answer with a function to call instead of a layer's method `process`, (frame, cls, args)."""
+
+    def dual_level_of(self, args: Sequence, roots: Sequence = ()) -> Any:
+        """Answer with another thread's dual level, at which an argument, or a tensor saved behind `roots`, has a tangent."""
+
+    def forward(self, run: Callable) -> Any:
+        """Answer with a function to call instead of `run`, which runs a forward and setup_context: (frame, ctx, args)."""
+
+    def method(self, cls: type, name: str, method: Callable) -> Any:
+        """Answer with a function to call instead of a user's method."""
+
+    def fetch(self, fetch: Callable) -> Any:
+        """Answer with a function to call instead of `fetch`, with which a DataLoader begins a pass or makes a batch."""
+
+    def item(self, t: Tensor) -> Any:
+        """Answer with the result of t.item()."""
+
+    def numbers(self, data: Any) -> Any:
+        """Answer with the Python numbers of which to make a tensor, instead of `data`."""
+
+    def counter(self, t: Tensor) -> Any:
+        """Answer with the version counter of the tensor that t.data returns."""
+
+    def around_backward(self, edges: list) -> Any:
+        """Answer with the context in which to run a backward that has to be checked."""
+
+    def shown(self, what: Any) -> Any:
+        """Answer with the representations of a tensor, a node or a record for a notebook, by their media types."""
+
+    def origins(self, tensors: dict) -> Any:
+        """Answer with lines that tell how tensors were made, {name: tensor}."""
+
+
 def unheard(*facts: Any, **named: Any) -> Any:
     """Do nothing: the event has no observer."""
 
 
+class Questions:
+    """What `intercept` asks: `intercept.fetch(f)`, for example, returns the interceptors' first answer."""
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, question: str) -> Callable: ...
+
+
 class Events:
-    """The observers of the whole process.  `events.drawn(t)`, for example, tells all of them, and returns the answer."""
+    """The observers of the whole process.  `events.drawn(t)`, for example, tells all of them."""
 
     observers: tuple[Observer, ...] = ()
 
@@ -150,6 +167,7 @@ class Events:
         def __getattr__(self, event: str) -> Callable: ...
 
     def __init__(self):
+        self.intercept = Questions()
         self.set(())
 
     def add(self, observer: Observer) -> None:
@@ -164,22 +182,34 @@ class Events:
             self.set(tuple([o for o in self.observers if o is not observer]))
 
     def set(self, observers: tuple[Observer, ...]) -> None:
-        """Set the observers, and for each event the function that tells those who have a method for it."""
-        found: dict[str, Any] = {"observers": observers}
-        for name, empty in vars(Observer).items():
-            if not name.startswith("_"):
-                tell = [getattr(o, name) for o in observers if getattr(type(o), name) is not empty]
-                found[name] = partial(tell_all, tell) if len(tell) > 1 else tell[0] if tell else unheard
-        vars(self).update(found)  # at once, because Ctrl-C may come between two lines
+        """Set the observers, and for each event and question the function that reaches those who have a method for it."""
+        told = {"observers": observers, **listeners(Observer, observers, tell_all)}
+        asked = listeners(Interceptor, [o for o in observers if isinstance(o, Interceptor)], ask_all)
+        vars(self).update(told), vars(self.intercept).update(asked)  # at once: Ctrl-C may come between two lines
 
 
 lock = threading.RLock()  # two threads may each add an observer
 
 
-def tell_all(listeners: list[Callable], *facts: Any, **named: Any) -> Any:
-    """Tell several observers of an event, and return their first answer."""
-    answers = [listener(*facts, **named) for listener in listeners]
-    return next((a for a in answers if a is not None), None)
+def listeners(kind: type, observers: Sequence[Observer], several: Callable) -> dict[str, Callable]:
+    """Return by name of the methods that `kind` defines what calls those of the observers."""
+    found: dict[str, Callable] = {}
+    for name, empty in vars(kind).items():
+        if not name.startswith("_"):
+            own = [getattr(o, name) for o in observers if getattr(type(o), name) is not empty]
+            found[name] = partial(several, own) if len(own) > 1 else own[0] if own else unheard
+    return found
+
+
+def tell_all(methods: list[Callable], *facts: Any, **named: Any) -> None:
+    """Tell several observers of an event."""
+    for method in methods:
+        method(*facts, **named)
+
+
+def ask_all(methods: list[Callable], *facts: Any) -> Any:
+    """Return the first answer of several interceptors."""
+    return next((a for method in methods if (a := method(*facts)) is not None), None)
 
 
 class Services:
@@ -216,4 +246,5 @@ class Services:
 
 
 events, services = Events(), Services()
+intercept = events.intercept
 Heard.by = staticmethod(lambda who, what: events.not_finite(who, what))

@@ -10,12 +10,13 @@ import pytest
 
 import minigrad as torch
 from minigrad.core.frames import current, enter
-from minigrad.events import Events, Observer, Services, events, services, unheard
+from minigrad.events import Events, Interceptor, Observer, Services, events, services, unheard
 
 PACKAGE = Path(torch.__file__).parent
-EVENTS = [name for name in vars(Observer) if not name.startswith("_")]
-ON_FRAMES = EVENTS[: EVENTS.index("layer_process")]
+EVENTS, QUESTIONS = ([name for name in vars(kind) if not name.startswith("_")] for kind in (Observer, Interceptor))
+ON_FRAMES = [*EVENTS[: EVENTS.index("dual_made")], "pack"]
 IMPORT = re.compile(r"^from \.+events import .*", re.MULTILINE)
+IMPORTED = lambda name, text: re.search(rf"import .*\b{name}\b", text)
 TEXTS = [text for path in PACKAGE.rglob("*.py") if IMPORT.search(text := path.read_text(encoding="utf-8"))]
 
 
@@ -34,16 +35,20 @@ def observed():
 
 
 def test_every_event_is_told_somewhere_and_nothing_else_is():
-    nodes = [node for text in TEXTS if re.search(r"import .*\bevents\b", text) for node in ast.walk(ast.parse(text))]
-    uses = [n.attr for n in nodes if isinstance(n, ast.Attribute) and ast.unparse(n.value) == "events"]
-    told = set(uses) - {"add", "remove"} - set(dir(dict))  # events.py itself tells not_finite
+    def uses(name):
+        nodes = [node for text in TEXTS if IMPORTED(name, text) for node in ast.walk(ast.parse(text))]
+        return {n.attr for n in nodes if isinstance(n, ast.Attribute) and ast.unparse(n.value) == name}
+
+    told = uses("events") - {"add", "remove"} - set(dir(dict))  # events.py itself tells not_finite
     assert told - {"node_made"} == set(EVENTS) - set(ON_FRAMES) - {"not_finite"} and "node_made" in told
+    assert uses("intercept") == set(QUESTIONS) - set(ON_FRAMES)
     assert all(any(re.search(rf"\b(?:o|observer)\.{name}\(", t) for t in TEXTS) for name in ON_FRAMES)
 
 
 def test_an_event_without_observers_calls_the_empty_function():
     own = Events()
     assert all(getattr(own, name) is unheard for name in EVENTS) and own.drawn(None) is None
+    assert all(getattr(own.intercept, name) is unheard for name in QUESTIONS) and own.intercept.item(None) is None
 
 
 def test_only_overridden_methods_are_called_and_the_first_answer_counts():
@@ -51,12 +56,11 @@ def test_only_overridden_methods_are_called_and_the_first_answer_counts():
         def read(self, t, how):
             heard.append(how)
 
-    class Answering(Silent):
+    class Answering(Interceptor, Silent):
         def __init__(self, answer):
             self.answer = answer
 
-        def read(self, t, how):
-            super().read(t, how)
+        def item(self, t):
             return self.answer
 
     heard, own = [], Events()
@@ -64,10 +68,12 @@ def test_only_overridden_methods_are_called_and_the_first_answer_counts():
     assert own.read is unheard
     own.add(one := Silent())
     own.add(one)
-    assert own.read(None, "item") is None and heard == ["item"]
-    for answer in (0, 5):
+    own.read(None, "item")
+    assert heard == ["item"] and own.intercept.item is unheard
+    for answer in (None, 0, 5):
         own.add(Answering(answer))
-    assert own.read(None, "numpy") == 0 and heard == ["item"] + ["numpy"] * 3
+    own.read(None, "numpy")
+    assert own.intercept.item(None) == 0 and heard == ["item"] + ["numpy"] * 4
     own.remove(one)
     assert one not in own.observers and own.drawn is unheard
 

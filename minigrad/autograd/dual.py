@@ -23,7 +23,7 @@ from ..core.inplace import alias_with_history
 from ..core.saved import Saved, view_now
 from ..core.tensor import Tensor, is_float
 from ..errors import error
-from ..events import Observer, events
+from ..events import Interceptor, events
 from ..layers.outputs import check_outputs, modified_problem
 from ..layers.transform import laid_out_like, recording, same_view, unwritten
 from ..scopes import setting
@@ -226,7 +226,7 @@ def zero_tangent(x: Tensor, level: Level) -> Tensor:
 
 
 # ---------------------------------------------------------------------- other threads
-class OtherThreads(Observer):
+class OtherThreads(Interceptor):
     """Finds the operations of other threads on the tensors of an open level."""
 
     def dual_level_of(self, args: Sequence, roots: Sequence = ()) -> Level | None:

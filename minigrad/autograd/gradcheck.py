@@ -15,7 +15,7 @@ from ..core.function import as_tuple
 from ..core.inplace import overlaps
 from ..core.tensor import Tensor, is_float
 from ..errors import error, warn
-from ..events import events
+from ..events import intercept
 from ..func import jvp, vmap
 from ..func.tree import check_function
 from .disagreement import GradcheckError, Tolerances, mismatch, not_a_function, suspects
@@ -191,7 +191,7 @@ def check_inputs(inputs: tuple) -> None:
                 "gradcheck",
                 f"input {i} has a dimension with stride 0: its elements share memory and cannot be changed one by one",
                 "pass x.clone()",
-                notes=events.origins({f"input {i}": x}) or (),
+                notes=intercept.origins({f"input {i}": x}) or (),
             )
 
 

@@ -28,7 +28,7 @@ from ..diagnose.inplace_writes import pending
 from ..diagnose.optimizers import read_for
 from ..diagnose.users_program import made_at
 from ..errors import error
-from ..events import events, services
+from ..events import events, intercept, services
 from ..layers.batch import batched
 from ..places import user_place
 from .grad_mode import set_grad_enabled
@@ -78,8 +78,8 @@ def run(who: str, edges: list, seeds: list, wanted: set | None, retain: bool | N
     keep, place, keeps = create if retain is None else retain, user_place(), bool(retain) and not create
     due = who == "backward" and is_due(place)
     if edges and (due or keeps or pending or debugging.mode.on):
-        around = events.backward_begins(who, edges, wanted, keeps=keeps, create=create, place=place, due=due)
-        if around is not None:
+        events.backward_begins(who, edges, wanted, keeps=keeps, place=place, due=due)
+        if not create and (around := intercept.around_backward(edges)) is not None:
             with around:
                 return engine.run(edges, seeds, wanted, keep, create, place)
     return engine.run(edges, seeds, wanted, keep, create, place)

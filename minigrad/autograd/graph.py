@@ -22,7 +22,7 @@ from ..core.graph import Leaf, OutputEdge, history, name_of, output_index, produ
 from ..core.saved import Saved, memory, version
 from ..core.tensor import Tensor
 from ..errors import error
-from ..events import Observer, services
+from ..events import Interceptor, services
 from ..ops import transfer
 from ..ops.base.nodes import PrimitiveNode
 from ..ops.pin import pinned
@@ -222,7 +222,7 @@ def outside() -> Frame:
     return found.all_grad(False)
 
 
-class Packing(Observer):
+class Packing(Interceptor):
     """Packs saved tensors while saved_tensors_hooks are active."""
 
     def __init__(self, pack_hook: Callable, unpack_hook: Callable):

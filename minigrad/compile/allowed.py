@@ -122,6 +122,26 @@ def is_module(a: Any) -> bool:
     return "_modules" in getattr(a, "__dict__", ())
 
 
+def names_in(f: Any) -> tuple[str, ...]:
+    """Return the names of attributes and globals that a function uses."""
+    return f.__code__.co_names if isinstance(f, types.FunctionType) else ()
+
+
+def is_of_library(a: Any) -> bool:
+    """Return True for a function written in C that belongs to a module or a class, not to an object."""
+    return isinstance(a, types.BuiltinFunctionType) and isinstance(a.__self__, (types.ModuleType, type, type(None)))
+
+
+def methods(cls: type) -> list[str]:
+    """Return the methods that minigrad's code calls and a user can replace: `forward`, and overridden ones."""
+    own = [base for base in cls.__mro__[:-1] if is_library(base)]
+    names = {
+        name for base in cls.__mro__[:-1] if base not in own for name, f in vars(base).items() if is_user_function(f)
+    }
+    found = {name for name in names if not name.startswith("__") and any(name in vars(base) for base in own)}
+    return sorted(found | ({"forward"} if hasattr(cls, "forward") else set()))
+
+
 def has_state(a: Any) -> bool:
     """Return True for an object with attributes whose class, or a base of it, is minigrad's: a module, an optimizer."""
     if isinstance(a, (Tensor, *LISTED, *PLAIN)) or not hasattr(a, "__dict__"):

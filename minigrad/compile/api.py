@@ -21,7 +21,7 @@ from ..autograd.profiler import Profiler, span
 from ..config import GENERIC
 from ..core.frames import OFF, ON, current
 from ..errors import OutsideError, error, warn
-from ..events import events, unheard
+from ..events import intercept, unheard
 from ..func.tree import check_function, flatten, keys_of
 from ..kernels.fallback import by_numpy
 from .captured_steps import Refused
@@ -128,7 +128,7 @@ class CompiledCallable:
         return f"{self._count} specialisation{'s' * (self._count != 1)}"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if events.dual_level_of is not unheard:  # the arguments may have tangents
+        if intercept.dual_level_of is not unheard:  # the arguments may have tangents
             return self.function(*args, **kwargs)
         for fast_path in self.fast_paths:
             if (result := fast_path(self, args, kwargs)) is not MISS:

@@ -9,7 +9,7 @@ from typing import Any
 from ..core.frames import OFF, Frame, current, enter
 from ..core.graph import Leaf
 from ..core.tensor import Box, Tensor
-from ..events import Observer, events, lock
+from ..events import Interceptor, events, lock
 from ..func.tree import flatten, rebuild
 from ..kernels.cache import without
 from ..scopes import undoing
@@ -57,7 +57,7 @@ def traced(t: Tensor | None) -> CaptureTrace | None:
     return None if elsewhere else trace
 
 
-class Captures(Observer):
+class Captures(Interceptor):
     """Follows what code that is captured does to tensors, apart from operations; it listens only while a capture runs."""
 
     def __init__(self) -> None:
@@ -89,22 +89,33 @@ class Captures(Observer):
         trace.elements = flat
         return rebuild(tree, list(map(plain, flat)))
 
-    def read(self, t: Tensor, how: str) -> Any:
-        """Refuse to read the values of a tensor, from outside or traced; return a number for item()."""
+    def item(self, t: Tensor) -> Any:
+        """Return the number for item()."""
         if (trace := traced(t)) is None:
             return None
+        if (symbol := trace.number(t)) is None and type(t) is not Box:
+            raise self.unrecorded(trace, t, "item")
+        return symbol
+
+    def read(self, t: Tensor, how: str) -> None:
+        """Refuse to read the values of a tensor, from outside or traced, apart from item()."""
+        if (trace := traced(t)) is None or how == "item":
+            return
         if how == "grad":
-            return trace.look_at_grad(t)
-        if how == "grad_fn":
-            return trace.look_at_history(t)
-        if how == "item" and ((symbol := trace.number(t)) is not None or type(t) is Box):
-            return symbol
+            trace.look_at_grad(t)
+        elif how == "grad_fn":
+            trace.look_at_history(t)
+        else:
+            raise self.unrecorded(trace, t, how)
+
+    def unrecorded(self, trace: CaptureTrace, t: Tensor, how: str) -> Refused:
+        """Return the exception for a read that is not recorded."""
         if type(t) is not Box:
-            raise trace.refuse(
+            return trace.refuse(
                 f"it reads the value of a tensor ({how}), which can change from call to call", fix=VALUES
             )
         what = f"it accesses the memory of a tensor of shape {tuple(t.shape)} with {how}(), which is not recorded"
-        raise trace.refuse(what, fix="use minigrad's operations instead of NumPy's")
+        return trace.refuse(what, fix="use minigrad's operations instead of NumPy's")
 
 
 CAPTURES = Captures()

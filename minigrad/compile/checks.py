@@ -13,7 +13,6 @@ import contextlib
 import enum
 import functools
 import math
-import operator
 import sys
 import types
 from collections.abc import Iterator
@@ -39,14 +38,10 @@ from .allowed import (
 from .attribute_checks import STORES, AttributeChecks, is_own
 from .captured_steps import OUTSIDE, RETURN, Refused
 from .symbols import MATH
-from .user_code import CHECKS, Unreadable, checked_code
+from .user_code import CHECKS, IN_PLACE, Unreadable, checked_code
 
 METHODS = ("forward", "setup_context", "backward", "vjp", "jvp", "vmap")  # of a custom Function
 UNBOUND = types.CellType()  # equal to a cell that is empty, and to no other
-IN_PLACE = {"Add": operator.iadd, "Sub": operator.isub, "Mult": operator.imul, "Div": operator.itruediv,
-            "FloorDiv": operator.ifloordiv, "Mod": operator.imod, "Pow": operator.ipow, "MatMult": operator.imatmul,
-            "LShift": operator.ilshift, "RShift": operator.irshift, "BitOr": operator.ior, "BitXor": operator.ixor,
-            "BitAnd": operator.iand}  # fmt: skip
 
 
 class Globals(dict):

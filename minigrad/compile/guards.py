@@ -29,10 +29,13 @@ from .allowed import (
     has_state,
     is_library,
     is_module,
+    is_of_library,
     is_plain,
     is_user_function,
     is_users,
     may_be_read,
+    methods,
+    names_in,
     runs_python,
 )
 from .captured_steps import OUTSIDE, RETURN, Refused
@@ -51,7 +54,8 @@ OF_MODULES = (
     "_modules",
     "_hooks_by_kind",
     "training",
-)  # what library code reads of a user's module
+)  # what minigrad reads of a user's module
+NOT_IN_CALLS = ("_hook_options", "_non_persistent_buffers_set")  # change with hooks, or matter for state_dict alone
 
 
 # callables that are made of other objects
@@ -88,9 +92,7 @@ class Guards:
         self.guards: list[GuardedValue] = []
         self.lines: list[str] = []
         self.scope: dict[str, Any] = dict(equal=equal, equal_all=equal_all, equal_arrays=equal_arrays, MISS=MISS)
-        self.patchable: dict[
-            str, dict[str, Any]
-        ] = {}  # variables of modules and classes -> attributes that must stay the same
+        self.kept: set[str] = set()  # attributes of modules and classes that must stay the same
         self.complete: set[int] = set()  # ids of objects' attributes, if none may be added
         self.shapes: dict[int, type] = {}  # classes, by id, to which no attribute may be added
         self.tensors: list[tuple[str, str, Tensor]] = []
@@ -122,7 +124,11 @@ class Guards:
 
     def same(self, owner: Any, name: str) -> None:
         """Record that an attribute of a module or class must stay the same object."""
-        self.patchable.setdefault(self.constant(owner), {}).setdefault(name, getattr(owner, name))
+        if (text := f"{self.constant(owner)}.{name}") not in self.kept:
+            self.kept.add(text)
+            value = getattr(owner, name)
+            same = "is" if getattr(owner, name) is value else "=="  # a bound method is made anew at each look
+            self.lines.append(f"if not ({text} {same} {self.constant(value)}): return MISS")
 
     def shape(self, cls: type) -> None:
         """Record that nothing may be added to a class or its bases: it could hide an attribute, or define an operator."""
@@ -137,17 +143,9 @@ class Guards:
         return result
 
     def conditions(self) -> list[str]:
-        """Return the lines of all guards; those of patches first, because they are the cheapest."""
-        patches = []
-        for owner, attributes in self.patchable.items():
-            each = [
-                f"{owner}.{name} {compared(self.scope[owner], name)} {self.constant(a)}"
-                for name, a in attributes.items()
-            ]
-            patches.append(f"if not ({' and '.join(each)}): return MISS")
-        for base in self.shapes.values():
-            patches.append(f"if len({self.constant(vars(base))}) != {len(vars(base))}: return MISS")
-        return [*patches, *self.lines]
+        """Return the lines of all guards; those of classes first, because they are the cheapest."""
+        sizes = [(self.constant(vars(base)), len(vars(base))) for base in self.shapes.values()]
+        return [*[f"if len({name}) != {size}: return MISS" for name, size in sizes], *self.lines]
 
     def constant(self, a: Any) -> str:
         """Add an object to the scope and return its variable."""
@@ -155,10 +153,6 @@ class Guards:
             self.constants[id(a)] = name = f"g{len(self.scope)}"
             self.scope[name] = a
         return self.constants[id(a)]
-
-    def no_grad(self, source: str) -> None:
-        """Record that the function reads a `.grad` that is None."""
-        self.guard(source, None, f"{source} is None")
 
     @cached_property
     def numbers_now(self) -> Callable[[list], Any]:
@@ -298,7 +292,7 @@ class Guards:
     def walk_object(self, a: Any, path: str) -> None:
         """Record the attributes of a module, optimizer or other object of minigrad's; user's methods get checks."""
         held = vars(a)
-        keys = list(held)
+        keys = [key for key in held if key not in NOT_IN_CALLS]
         if is_module(a) and id(every := type(a)._every) not in self.walked:
             self.walked.add(id(every))
             self.walk_container(
@@ -382,35 +376,10 @@ class Guards:
             yield from (one for one in changed if one[2] is not one[3])
 
 
-def names_in(f: Any) -> tuple[str, ...]:
-    """Return the names of attributes and globals that a function uses."""
-    return f.__code__.co_names if isinstance(f, types.FunctionType) else ()
-
-
-def compared(owner: Any, name: str) -> str:
-    """Return the operator that compares an attribute: a bound method is made anew at each look."""
-    return "is" if getattr(owner, name) is getattr(owner, name) else "=="
-
-
-def is_of_library(a: Any) -> bool:
-    """Return True for a function written in C that belongs to a module or a class, not to an object."""
-    return isinstance(a, types.BuiltinFunctionType) and isinstance(a.__self__, (types.ModuleType, type, type(None)))
-
-
 def in_this_thread(f: Callable, others: Callable) -> Callable:
     """Return a function that is `f` in this thread, and `others` in all others."""
     thread = get_ident()
     return lambda *args, **kwargs: (f if get_ident() == thread else others)(*args, **kwargs)
-
-
-def methods(cls: type) -> list[str]:
-    """Return the methods that minigrad's code calls and a user can replace: `forward`, and overridden ones."""
-    own = [base for base in cls.__mro__[:-1] if is_library(base)]
-    names = {
-        name for base in cls.__mro__[:-1] if base not in own for name, f in vars(base).items() if is_user_function(f)
-    }
-    found = {name for name in names if not name.startswith("__") and any(name in vars(base) for base in own)}
-    return sorted(found | ({"forward"} if hasattr(cls, "forward") else set()))
 
 
 def ids(container: Any) -> list[int]:

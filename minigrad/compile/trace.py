@@ -267,7 +267,7 @@ class CaptureTrace(Grad):
         t._grad = self.grads[id(t)][1]
         source = f"{self._sources[id(t)]}._grad"
         if t._grad is None:
-            self.guards.no_grad(source)
+            self.guards.guard(source, None, f"{source} is None")
         else:
             self._outside.setdefault(id(t._grad), (f"{self.value(self.own(t)).name}_grad", source))
             t._grad = self.own(t._grad)

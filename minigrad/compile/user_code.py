@@ -11,6 +11,7 @@ import ast
 import copy
 import inspect
 import linecache
+import operator
 import types
 from functools import cache, lru_cache
 from typing import Any
@@ -23,8 +24,14 @@ FUNCTIONS = ast.FunctionDef, ast.Lambda
 # the names of operators' methods, by their class in `ast`
 BINARY = dict(Add="add", Sub="sub", Mult="mul", Div="truediv", FloorDiv="floordiv", Mod="mod", Pow="pow", MatMult="matmul",
               BitAnd="and", BitOr="or", BitXor="xor", LShift="lshift", RShift="rshift")  # fmt: skip
+IN_PLACE = {op: getattr(operator, f"i{name}") for op, name in BINARY.items()}
 OTHER = dict(USub="neg", UAdd="pos", Invert="invert", Eq="eq", NotEq="ne", Lt="lt", LtE="le", Gt="gt", GtE="ge",
              Subscript="getitem")  # fmt: skip
+# what is compared, hashed or written as text, asked for its elements, or entered: the check of these parts of a node
+CHECKED = {ast.Compare: ("operand", "left", "comparators"), ast.Set: ("operand", "elts"), ast.Dict: ("operand", "keys"),
+           ast.SetComp: ("operand", "elt"), ast.DictComp: ("operand", "key"), ast.FormattedValue: ("operand", "value"),
+           ast.Match: ("operand", "subject"), ast.For: ("over", "iter"), ast.comprehension: ("over", "iter"),
+           ast.withitem: ("context", "context_expr")}  # fmt: skip
 
 
 class Unreadable(Exception):
@@ -39,16 +46,12 @@ class Unreadable(Exception):
 def checked_code(code: types.CodeType, qualname: str) -> tuple[types.CodeType, frozenset[str]]:
     """Return the code of a function with checks, and the methods of its operators; raise Unreadable if that is impossible."""
     node = copy.deepcopy(syntax_of(code))
-    rewriter = Rewriter(node, mangled_by(qualname))
-    if isinstance(node, ast.Lambda):
-        bare(node.args)
-        node.body = rewriter.visit(node.body)
-        tree, mode = ast.Expression(node), "eval"
-    else:
-        bare(node.args)
+    rewriter, is_lambda = Rewriter(node, mangled_by(qualname)), isinstance(node, ast.Lambda)
+    bare(node.args)
+    if not is_lambda:
         node.decorator_list, node.returns = [], None
-        node.body = [new for one in node.body for new in rewriter.statements(one)]
-        tree, mode = ast.Module([node], []), "exec"
+    tree, mode = rewriter.generic_visit(node), "eval" if is_lambda else "exec"
+    tree = ast.Expression(tree) if is_lambda else ast.Module([tree], [])
     ast.fix_missing_locations(tree)
     try:
         whole = compile(tree, code.co_filename, mode, future_flags(code), dont_inherit=True)
@@ -182,13 +185,22 @@ class Rewriter(ast.NodeTransformer):
         return at(ast.Call(ast.Attribute(load(CHECKS), method, ast.Load()), given, []), node)
 
     def checked(self, method: str, node: Any) -> Any:
-        """Return an expression, rewritten, whose value a method of `Checks` looks at."""
-        return node if isinstance(node, ast.Constant) else self.check(method, node, self.visit(node))
+        """Return a rewritten expression whose value a method of `Checks` looks at."""
+        return node if node is None or isinstance(node, ast.Constant) else self.check(method, node, node)
 
-    def statements(self, node: ast.stmt) -> list:
-        """Return the statements that replace one."""
-        made = self.visit(node)
-        return made if isinstance(made, list) else [made]
+    def generic_visit(self, node: Any) -> Any:
+        """Rewrite what is in a node, and let `Checks` look at the parts that it depends on."""
+        super().generic_visit(node)
+        method, *fields = CHECKED.get(type(node), ("",))
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):  # may write a text
+            method, fields = "operand", ["right"]
+        if isinstance(node, ast.Compare) and any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
+            fields = []
+        for name in fields:
+            part = getattr(node, name)
+            new = [self.checked(method, one) for one in part] if isinstance(part, list) else self.checked(method, part)
+            setattr(node, name, new)
+        return node
 
     def refuse(self, node: Any, why: str, fix: str = RETURN) -> Any:
         raise Unreadable(why, node.lineno, fix)
@@ -223,38 +235,7 @@ class Rewriter(ast.NodeTransformer):
         made.keywords = [ast.keyword(one.arg, self.visit(one.value)) for one in node.keywords]
         return made
 
-    # ------------------------------------------------------------------ comparisons, texts, loops and contexts
-    def visit_Compare(self, node: ast.Compare) -> Any:
-        if not any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
-            operands = [self.checked("operand", one) for one in (node.left, *node.comparators)]
-            return at(ast.Compare(operands[0], node.ops, operands[1:]), node)
-        return self.generic_visit(node)
-
-    def visit_BinOp(self, node: ast.BinOp) -> Any:
-        if isinstance(node.op, ast.Mod):  # may write a text
-            return at(ast.BinOp(self.visit(node.left), node.op, self.checked("operand", node.right)), node)
-        return self.generic_visit(node)
-
-    def visit_Set(self, node: ast.Set) -> Any:
-        return at(ast.Set([self.checked("operand", one) for one in node.elts]), node)
-
-    def visit_Dict(self, node: ast.Dict) -> Any:
-        keys = [one and self.checked("operand", one) for one in node.keys]
-        return at(ast.Dict(keys, [self.visit(one) for one in node.values]), node)
-
-    def visit_SetComp(self, node: ast.SetComp) -> Any:
-        made = [self.visit(one) for one in node.generators]
-        return at(ast.SetComp(self.checked("operand", node.elt), made), node)
-
-    def visit_DictComp(self, node: ast.DictComp) -> Any:
-        made = [self.visit(one) for one in node.generators]
-        return at(ast.DictComp(self.checked("operand", node.key), self.visit(node.value), made), node)
-
-    def visit_comprehension(self, node: ast.comprehension) -> Any:
-        made: Any = self.generic_visit(node)
-        made.iter = self.check("over", made.iter, made.iter)
-        return made
-
+    # ------------------------------------------------------------------ statements that cannot be rewritten
     def visit_Match(self, node: ast.Match) -> Any:
         for one in ast.walk(node):
             if (
@@ -263,32 +244,19 @@ class Rewriter(ast.NodeTransformer):
                 and isinstance(one.value, ast.Attribute)
             ):
                 self.refuse(node, "a `case` of it reads attributes", "compare them with `if`")
-        node.subject = self.checked("operand", node.subject)
-        for case in node.cases:
-            case.guard = case.guard and self.visit(case.guard)
-            case.body = [new for one in case.body for new in self.statements(one)]
-        return node
-
-    def visit_FormattedValue(self, node: ast.FormattedValue) -> Any:
-        spec = node.format_spec and self.visit(node.format_spec)
-        return at(ast.FormattedValue(self.checked("operand", node.value), node.conversion, spec), node)
+        return self.generic_visit(node)
 
     def visit_For(self, node: ast.For) -> Any:
         if not all(
             isinstance(one, (ast.Name, ast.Tuple, ast.List, ast.Starred, ast.Store)) for one in ast.walk(node.target)
         ):
             self.refuse(node, "its loop stores into an attribute or an entry", "loop over a name, then store")
-        made: Any = self.generic_visit(node)
-        made.iter = self.check("over", made.iter, made.iter)
-        return made
+        return self.generic_visit(node)
 
-    def visit_With(self, node: ast.With) -> Any:
-        for one in node.items:
-            one.context_expr = self.checked("context", one.context_expr)
-            if not isinstance(one.optional_vars, (ast.Name, type(None))):
-                self.refuse(node, "its `with` stores into an attribute or an entry", "write `as name`")
-        node.body = [new for one in node.body for new in self.statements(one)]
-        return node
+    def visit_withitem(self, node: ast.withitem) -> Any:
+        if not isinstance(node.optional_vars, (ast.Name, type(None))):
+            self.refuse(node.context_expr, "its `with` stores into an attribute or an entry", "write `as name`")
+        return self.generic_visit(node)
 
     # ------------------------------------------------------------------ stores
     def visit_Assign(self, node: ast.Assign) -> Any:
@@ -341,15 +309,11 @@ class Rewriter(ast.NodeTransformer):
     def visit_FunctionDef(self, node: Any) -> Any:
         for one in parameters(node.args):
             one.annotation = None
-        self.visit(node.args)
-        decorators = [self.check("decorated", one, self.visit(one)) for one in getattr(node, "decorator_list", ())]
-        around, self.function = self.function, node
-        if isinstance(node, ast.Lambda):
-            node.body = self.visit(node.body)
-        else:
-            node.body = [new for one in node.body for new in self.statements(one)]
-            node.decorator_list, node.returns = decorators, None
+        around, self.function, node.returns = self.function, node, None
+        self.generic_visit(node)
         self.function = around
+        if not isinstance(node, ast.Lambda):
+            node.decorator_list = [self.check("decorated", one, one) for one in node.decorator_list]
         return node
 
     visit_Lambda = visit_FunctionDef

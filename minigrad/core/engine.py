@@ -17,7 +17,7 @@ from typing import Any
 from ..arrays.errstate import listen, restore
 from ..arrays.kinds import KINDS, Array
 from ..arrays.memory import is_new
-from ..events import events, services, unheard
+from ..events import events, intercept, services, unheard
 from ..places import Place, user_place
 from .backward import accumulate, accumulate_array, step_on_arrays, step_on_tensors, to_array, to_tensor, vjp
 from .frames import OFF, ON, current, enter, recorder_of
@@ -96,7 +96,7 @@ def run(
     Without `wanted`, every leaf that is reached accumulates into its `.grad`.  With it, only nodes on a path to a wanted edge
     run, and the result is {edge key: gradient} for the wanted edges.  `place` is the user's line, if known.
     """
-    if events.dual_level_of is not unheard and (level := events.dual_level_of(grads, roots)) is not None:
+    if intercept.dual_level_of is not unheard and (level := intercept.dual_level_of(grads, roots)) is not None:
         return level.here(lambda _: run(roots, grads, wanted, keep, create, place), current())
     here, this = current(), BackwardRun(roots, wanted, keep, create, place or user_place())
     recorder = None if here is ON or here is OFF else recorder_of(here)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from ..events import Observer, events, unheard
+from ..events import Observer, events, intercept, unheard
 from ..places import transforms
 from ..scopes import setting
 
@@ -183,10 +183,10 @@ def apply_at(frame: Frame, cls: Any, args: tuple) -> Any:
     """Pass the operation to the innermost layer, from `frame` outwards, that owns one of the arguments."""
     while (layer := frame.layer) is not EAGER:
         if layer.handles(cls, args):
-            process = layer.process if events.layer_process is unheard else events.layer_process(layer.process)
+            process = layer.process if intercept.layer_process is unheard else intercept.layer_process(layer.process)
             return process(frame, cls, args)
         frame = frame.parent
-    if (frame is ON or frame is OFF) and cls.primitive and events.layer_process is unheard:
+    if (frame is ON or frame is OFF) and cls.primitive and intercept.layer_process is unheard:
         return call_in(frame, cls.apply, *args)  # in its written-out form, if it has one
     return cls.eager(frame, args)
 

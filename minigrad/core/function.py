@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, overload
 
-from ..events import events, services, unheard
+from ..events import events, intercept, services, unheard
 from ..signatures import P, R_co, WithCtx, WithoutCtx, overridable
 from .context import Ctx, attach, contains_identical
 from .frames import EAGER, OFF, ON, Frame, apply_at, current, enter
@@ -139,13 +139,13 @@ class Function:
     @classmethod
     def eager(cls, frame: Frame, args: tuple) -> Any:
         """Run the user's forward with gradients off, and attach its outputs to the graph."""
-        if events.dual_level_of is not unheard and (level := events.dual_level_of(args)) is not None:
+        if intercept.dual_level_of is not unheard and (level := intercept.dual_level_of(args)) is not None:
             return level.here(cls.eager, frame, args)
         edges, needs, given = inspect_arguments(cls, frame, args)
         tracked = frame.grad and True in needs
         ctx = cls.Node(None, needs, edges if tracked else (), given)
         known = cls._checked and (frame is ON or frame is OFF)
-        returned = (run_forward if known else events.forward(run_forward) or run_forward)(frame, ctx, args)
+        returned = (run_forward if known else intercept.forward(run_forward) or run_forward)(frame, ctx, args)
         alone = isinstance(returned, Tensor)
         outs = attach(ctx, args, args, (returned,) if alone else as_tuple(returned))
         if frame.dual is not None:

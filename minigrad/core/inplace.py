@@ -15,7 +15,7 @@ import numpy as np
 from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import KINDS
 from ..arrays.memory import order_in_memory
-from ..events import events, services, unheard
+from ..events import events, intercept, services, unheard
 from .frames import EAGER, Frame, Layer, current
 from .graph import NO_GRAD, Leaf, ViewOf, history, move_retained
 from .saved import INFERENCE, memory, plain_tensor, version
@@ -47,7 +47,7 @@ def inplace(fn: type[Primitive], x: Tensor, *others: object) -> Tensor:
     Raises RuntimeError for a leaf that requires grad, for expanded views and for tensors that a transform merely captured.
     """
     frame = current()
-    if events.dual_level_of is unheard is events.writes and services.write(frame, fn, x, others):
+    if intercept.dual_level_of is unheard is events.writes and services.write(frame, fn, x, others):
         return x
     return inplace_at(frame, fn, x, others)
 
@@ -59,7 +59,7 @@ def inplace_at(frame: Frame, fn: type[Primitive], x: Tensor, others: tuple) -> T
         if frame.layer.handles(fn, args):
             return frame.layer.inplace(frame, fn, x, others)
         frame = frame.parent  # type: ignore[assignment]
-    if events.dual_level_of is not unheard and (level := events.dual_level_of(args)) is not None:
+    if intercept.dual_level_of is not unheard and (level := intercept.dual_level_of(args)) is not None:
         return level.here(inplace_at, frame, fn, x, others)
 
     events.writes(x)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from ..events import services
+from ..events import Interceptor, services
 from ..places import Place, user_place
 from .frames import current
 
@@ -105,7 +105,7 @@ def save(t: Any, index: int | None = None) -> Any:
         raise services.problem("inference tensors cannot be saved for backward", t=t)
     observers = current().observers
     for o in reversed(observers) if observers else ():
-        if (packed := o.pack(t, index)) is not None:
+        if isinstance(o, Interceptor) and (packed := o.pack(t, index)) is not None:
             return packed
     if index is not None:
         t = t._alias() if t._layer is None else t._value

@@ -12,7 +12,7 @@ from ..core.frames import Frame, current, enter
 from ..core.saved import Saved, plain_tensor
 from ..core.tensor import Tensor
 from ..errors import warn
-from ..events import Observer
+from ..events import Interceptor, Observer
 from ..places import user_place
 from . import debug, detached, first_backward, modules, nan, user_methods
 from .debug import Lent, anomaly, mode
@@ -113,8 +113,8 @@ def switch(debugging: bool, on: bool, check_nan: bool) -> None:
         enter(frame.observed(WATCHER, debugging or on))
 
 
-class Diagnosis(Observer):
-    """Observer of the whole process: checks that cost nothing until something is wrong."""
+class Diagnosis(Interceptor):
+    """Observer and interceptor of the whole process: checks that cost nothing until something is wrong."""
 
     def defined(self, cls: Any) -> None:
         """Guard a new Function's forward against direct calls."""
@@ -124,17 +124,20 @@ class Diagnosis(Observer):
         """Return the function that watches the first forward of each Function."""
         return user_methods.run_forward
 
-    def lent(self, memory: Any, how: str) -> DataVersion | None:
-        """Note that the user gets a tensor's memory, or makes a tensor on an array; count the writes to what `.data` gives."""
+    def lent(self, memory: Any, how: str) -> None:
+        """Note that the user gets a tensor's memory, or makes a tensor on an array."""
         if not isinstance(memory, Tensor):
             if mode.on and not debug.lent(memory):
                 debug.lend(memory, how)
-            return None
+            return
         if type(memory._ver) is Lent:
             memory._ver.exposed = True
         if mode.on:
             debug.lend(storage(memory._a), how)
-        return DataVersion(memory._a) if how == ".data" else None
+
+    def counter(self, t: Tensor) -> DataVersion:
+        """Count the writes to what `.data` gives."""
+        return DataVersion(t._a)
 
     def detached(self, how: str, t: Any, out: Any) -> None:
         """Note that the user detaches a tensor from its history."""
@@ -145,7 +148,7 @@ class Diagnosis(Observer):
         """Return lines that tell how tensors were made, as far as it is known."""
         return debug.made(tensors)
 
-    def backward_begins(self, who: str, edges: list, wanted: set | None, *, create: bool, **facts: Any) -> None:
+    def backward_begins(self, who: str, edges: list, wanted: set | None, **facts: Any) -> None:
         """Look for mistakes in the graph of a loss."""
         first_backward.backward_begins(who, edges, wanted, **facts)
 

@@ -17,7 +17,7 @@ from ..core.engine import reachable
 from ..core.frames import current
 from ..core.tensor import Tensor
 from ..errors import error, warn
-from ..events import events
+from ..events import intercept
 from ..places import Place, callee, noted, parsed, running, user_frame, user_place
 from .cut_lines import written_in_place
 from .modules import is_module
@@ -269,7 +269,7 @@ def truth_value(x: Tensor) -> Exception:
         "bool",
         f"the truth value of a tensor of shape {tuple(x.shape)} with {x.numel()} elements is ambiguous",
         elementwise() or DECISION,
-        notes=events.origins({"tensor": x}) or (),
+        notes=intercept.origins({"tensor": x}) or (),
     )
 
 

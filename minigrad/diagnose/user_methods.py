@@ -29,7 +29,7 @@ from ..core.inplace import inplace_at
 from ..core.saved import next_number, plain_tensor
 from ..core.tensor import Tensor
 from ..errors import MinigradError, error, warn
-from ..events import events, unheard
+from ..events import intercept, unheard
 from ..places import Place, return_of, user_place, users_code
 from ..tensors.nested import tensors_in
 from . import debug, gradient_checks
@@ -45,7 +45,7 @@ def call_method(cls: type[Function], name: str, *args: Any) -> Any:
     method = getattr(cls, name)
     if name == "forward" and getattr(method, "guard", None) is method:
         method = method.plain
-    run = method if events.method is unheard else events.method(cls, name, method)
+    run = method if intercept.method is unheard else intercept.method(cls, name, method)
     checked = CHECKED_CALLS.get(name)
     try:
         return run(*args) if checked is None else checked(cls, run, args)

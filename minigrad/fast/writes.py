@@ -17,7 +17,7 @@ from ..core.graph import history
 from ..core.saved import INFERENCE, memory
 from ..core.tensor import Tensor
 from ..errors import OutsideError
-from ..events import events, unheard
+from ..events import events, intercept, unheard
 from ..kernels import pointwise_calls, select
 from ..kernels.fallback import is_ready
 from ..ops.base import registry
@@ -95,8 +95,8 @@ def quick(definition: Callable, write: Callable, takes_alpha: bool = False, n_ot
                 b = o._a if type(o) in PLAIN else None
                 fits = type(b) is np.ndarray and b.dtype is dtype and b.shape == a.shape
             if (
-                fits and not frame.observers and events.dual_level_of is unheard is events.writes and self._ver is not INFERENCE
-                and (frame is OFF or frame is ON and self._edge is self._view is None
+                fits and not frame.observers and intercept.dual_level_of is unheard is events.writes
+                and self._ver is not INFERENCE and (frame is OFF or frame is ON and self._edge is self._view is None
                      and (number or o._edge is o._view is None))
                 and a.flags.c_contiguous and a.size < pointwise_calls.QUICK_FROM
                 and (not kwargs or takes_alpha and len(kwargs) == 1 and type(alpha := kwargs.get("alpha")) is float
@@ -139,7 +139,7 @@ def set_part(self: Tensor, index: Any, value: Any) -> bool:
     """Write `self[index] = value` for a plain index and a plain value if no history changes; return False for anything else."""
     frame = current()
     grad = frame is ON
-    if not grad and frame is not OFF or frame.observers or not events.dual_level_of is unheard is events.writes:
+    if not grad and frame is not OFF or frame.observers or not intercept.dual_level_of is unheard is events.writes:
         return False
     if type(self) not in PLAIN or type(a := self._a) is not np.ndarray:
         return False

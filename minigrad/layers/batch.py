@@ -19,7 +19,7 @@ from ..core.inplace import inplace_at
 from ..core.saved import version
 from ..core.tensor import Box, Tensor
 from ..errors import MinigradError
-from ..events import events, services, unheard
+from ..events import intercept, services, unheard
 from .batching import batch_in_front, lift, without_gaps
 from .generated import generated_rule
 from .transform import Transform
@@ -104,7 +104,7 @@ class Batch(Transform):
         """
         tensors = [a for group in groups for a in group if isinstance(a, Tensor)]
         mine = any([type(a) is Box and a._layer is self for a in tensors])
-        if not mine or events.layer_process is not unheard or len({a._np_dtype for a in tensors}) > 1:
+        if not mine or intercept.layer_process is not unheard or len({a._np_dtype for a in tensors}) > 1:
             return f(*groups)
         rank = max([len(a._sizes) for a in tensors])
         lowered = [tuple([self.lifted(a, rank) for a in group]) for group in groups]

@@ -18,7 +18,7 @@ from ..core.frames import EAGER, current
 from ..core.saved import INFERENCE
 from ..core.tensor import Box, Tensor, wrap
 from ..errors import error, warn
-from ..events import events
+from ..events import events, intercept
 from . import transfer
 from .copy import filled, fitting, on_device, to
 from .pin import pinned
@@ -237,7 +237,7 @@ def array_of(data: Any, dtype: Any, who: str) -> np.ndarray:
 
 def plain_numbers(data: Any) -> Any:
     """Return numbers, or nested lists, with those that a capture follows as Python numbers."""
-    known = events.numbers(data)
+    known = intercept.numbers(data)
     return data if known is None else known
 
 

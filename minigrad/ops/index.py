@@ -25,7 +25,7 @@ from ..core.graph import history
 from ..core.inplace import inplace
 from ..core.tensor import Tensor, wrap
 from ..errors import error, warn
-from ..events import events
+from ..events import events, intercept
 from ..kernels import pointwise_calls
 from ..layers.batching import front, lift
 from ..tensors.printing import error_notes
@@ -420,7 +420,7 @@ def warn_fraction(x: Tensor, value: Any) -> None:
             "setitem",
             f"{what}: {int(lost.sum())} of {a.size} elements are not integers, and the tensor holds {x.dtype}",
             "use a tensor of floats: minigrad.zeros(n), x.float(), zeros_like(x, dtype=minigrad.float32)",
-            notes=events.origins({"tensor": x}) or (),
+            notes=intercept.origins({"tensor": x}) or (),
         )
 
 

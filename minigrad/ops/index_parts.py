@@ -10,7 +10,7 @@ import numpy as np
 from ..arrays.dtypes import BOOL, I8
 from ..core.tensor import Box, Tensor, wrap
 from ..errors import error
-from ..events import events
+from ..events import intercept
 from ..tensors.printing import error_notes
 from .from_data import tensor
 from .index_places import WHOLE
@@ -114,7 +114,7 @@ def item_of(i: Any) -> Any:
             "index",
             f"tensors used as indices must be of int64, int32, uint8 or bool, not {i.dtype}",
             "convert: index.long()",
-            notes=events.origins({"index": i}) or (),
+            notes=intercept.origins({"index": i}) or (),
         )
     if i.ndim == 0 and (is_mask(i) or not differs_between_examples(i)):
         return bool(i.item()) if is_mask(i) else int(i.item())

@@ -16,7 +16,7 @@ from typing import Any
 from ..arrays import dtypes
 from ..core.tensor import Tensor
 from ..errors import error, raise_instead, warn
-from ..events import events, services
+from ..events import intercept, services
 from ..kernels.formula import compiled
 from .older_calls import reordered
 
@@ -222,7 +222,7 @@ def write_out(name: str, result: Tensor | tuple, out: object) -> Any:
     if out.shape != result.shape:
         if out.numel():
             what = f"resizes out= from shape {tuple(out.shape)} to {tuple(result.shape)}: views of it do not follow"
-            notes = events.origins({"out": out}) or ()
+            notes = intercept.origins({"out": out}) or ()
             warn("resized-out", name, what, "pass a tensor of that shape, or empty(0)", notes=notes)
         out.data = result.to(out.dtype)
         return out

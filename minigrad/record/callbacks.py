@@ -6,15 +6,16 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections.abc import Callable
 from contextvars import ContextVar
 from functools import partial
 from typing import Any
 from weakref import WeakSet, ref
 
-from ..core.frames import Frame, Layer
+from ..core.frames import Frame, Layer, current, recorder_of
 from ..core.graph import Leaf, history, producer
 from ..core.tensor import Tensor
-from ..events import Observer, events
+from ..events import Interceptor, Observer, events
 from .callers import OURS, OUTSIDE
 from .kept_bytes import LARGE
 
@@ -62,8 +63,8 @@ def collect_seldom(recording: bool) -> None:
             gc.set_threshold(before, *rest)
 
 
-class Wrapping(Observer):
-    """Wraps the methods of layers and of users' Functions, once for all recordings that run."""
+class Wrapping(Interceptor):
+    """Wraps the methods of layers, of users' Functions and of DataLoaders, once for all recordings that run."""
 
     def layer_process(self, process: Any) -> Any:
         """Return a layer's method `process` that notes that operations come through the layer."""
@@ -75,6 +76,11 @@ class Wrapping(Observer):
         for rec in reversed(recordings[-1].nest):
             method = rec.watching(cls, name, method)
         return method
+
+    def fetch(self, fetch: Callable) -> Any:
+        """Return a function that fetches a batch without logging, because its operations are no part of the model."""
+        rec = recorder_of(current())
+        return partial(rec.fetched, fetch) if rec in recordings and not rec._fetching else None
 
 
 WRAPPING = Wrapping()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from ..autograd.dual import others
@@ -71,10 +70,6 @@ class Heard(Tangents, Observer):
         """Log that random numbers were drawn."""
         if not self._fetching:
             self.log.append([EventLog.drew, t])
-
-    def fetch(self, fetch: Callable) -> Any:
-        """Return a function that fetches a batch without logging, because its operations are no part of the model."""
-        return partial(self.fetched, fetch) if recorder_of(current()) is self and not self._fetching else None
 
     def fetched(self, fetch: Callable) -> Any:
         """Fetch a batch; only operations through which gradients pass are logged."""

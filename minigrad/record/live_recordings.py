@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any
 from weakref import WeakKeyDictionary
 
 from ..core.frames import EAGER, current
 from ..diagnose import debug
-from ..events import Observer
+from ..events import Interceptor
 from .callbacks import unsettled
 from .from_graph import graph_of
 from .recorder import Record
@@ -41,7 +40,7 @@ def debugged(edges: Sequence) -> Record:
     return rec
 
 
-class RecordsOfTensors(Observer):
+class RecordsOfTensors(Interceptor):
     """Lets recordings look at tensors in time, and debug mode keep the record of its last backward."""
 
     def replaces(self) -> None:
@@ -49,9 +48,9 @@ class RecordsOfTensors(Observer):
         for rec in list(unsettled):
             rec.settle()
 
-    def backward_begins(self, who: str, edges: list, *facts: Any, create: bool, **others: Any) -> Record | None:
+    def around_backward(self, edges: list) -> Record | None:
         """Return a record to run plain code under in debug mode; `explain` finds its gradients there."""
-        return debugged(edges) if debug.mode.on and not create and current().layer is EAGER else None
+        return debugged(edges) if debug.mode.on and current().layer is EAGER else None
 
 
 def alive() -> list[Record]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..events import events
+from ..events import intercept
 
 
 def mimebundle(what: Any, include: Any = None, exclude: Any = None) -> dict:
     """Return the representations for IPython: text, and a picture if the drawing package is there."""
-    return events.shown(what) or {"text/plain": repr(what)}
+    return intercept.shown(what) or {"text/plain": repr(what)}

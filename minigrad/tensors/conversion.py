@@ -19,7 +19,7 @@ from ..core.frames import current
 from ..core.graph import Leaf, history, operation_of
 from ..core.tensor import Tensor, wrap
 from ..errors import error, warn
-from ..events import events, services, unheard
+from ..events import events, intercept, services, unheard
 from ..kernels import cuda_kernels
 from .printing import text
 
@@ -81,7 +81,7 @@ class Conversions:
                     if self.numel() == 1
                     else "mark a backward that computes in NumPy with @once_differentiable"
                 ),
-                notes=events.origins({"tensor": self}) or (),
+                notes=intercept.origins({"tensor": self}) or (),
             )
         if type(self._a) is not np.ndarray:
             if force:
@@ -172,15 +172,17 @@ class Conversions:
 
     def item(self) -> Any:
         """Return the value of a tensor with one element as a Python number.  Raises RuntimeError for more elements."""
-        if events.read is not unheard and (symbol := events.read(self, "item")) is not None:
-            return symbol
+        if events.read is not unheard:
+            events.read(self, "item")
+            if (symbol := intercept.item(self)) is not None:
+                return symbol
         if self._a.size != 1:
             raise error(
                 RuntimeError,
                 "item",
                 f"a tensor of shape {tuple(self.shape)} has {self._a.size} elements, not 1",
                 "index one element first, or use .tolist()",
-                notes=events.origins({"tensor": self}) or (),
+                notes=intercept.origins({"tensor": self}) or (),
             )
         return self._a.item()
 
@@ -202,7 +204,7 @@ class Conversions:
                 who,
                 f"only one element tensors can be converted to Python scalars; this one has shape {tuple(self.shape)}",
                 "index one element first, or use .tolist()",
-                notes=events.origins({"tensor": self}) or (),
+                notes=intercept.origins({"tensor": self}) or (),
             )
         return self.item()
 
@@ -224,7 +226,7 @@ class Conversions:
                 "only integer tensors of a single element can be converted to an index; "
                 f"this one has shape {tuple(self.shape)} and dtype {self.dtype}",
                 "convert with int(x)",
-                notes=events.origins({"tensor": self}) or (),
+                notes=intercept.origins({"tensor": self}) or (),
             )
         return int(self.item())
 
@@ -274,7 +276,7 @@ class Conversions:
                 "only leaf tensors can be deep-copied: this one of shape "
                 f"{tuple(self.shape)} is the result of {operation_of(self.grad_fn)}",
                 "use x.detach().clone()",
-                notes=events.origins({"tensor": self}) or (),
+                notes=intercept.origins({"tensor": self}) or (),
             )
         if id(self) not in memo:
             events.read(self, "deepcopy")

@@ -21,7 +21,7 @@ from ..core.inplace import layout_of_example
 from ..core.saved import INFERENCE, Version, memory, plain_tensor, version
 from ..core.tensor import Box, Tensor, wrap
 from ..errors import error
-from ..events import events, services
+from ..events import events, intercept, services
 from .conversion import Conversions
 from .hooks import NodeMethods, TensorMethods
 
@@ -168,7 +168,8 @@ class Methods(Conversions, TensorMethods, Operations):
     def data(self) -> Tensor:
         """Untracked tensor on the same memory.  Its writes do not count as writes to this tensor."""
         t = wrap(self._a)
-        t._ver = events.lent(self, ".data")
+        events.lent(self, ".data")
+        t._ver = intercept.counter(self)
         events.detached("data", self, t)
         return t
 
@@ -189,13 +190,13 @@ class Methods(Conversions, TensorMethods, Operations):
 
     def __len__(self) -> int:
         if not self.shape:
-            notes = events.origins({"tensor": self}) or ()
+            notes = intercept.origins({"tensor": self}) or ()
             raise error(TypeError, "len", "a 0-d tensor has no length", "use .item() for its value", notes=notes)
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Tensor]:
         if not self.shape:
-            notes = events.origins({"tensor": self}) or ()
+            notes = intercept.origins({"tensor": self}) or ()
             raise error(TypeError, "iter", "iteration over a 0-d tensor", "use .item() for its value", notes=notes)
         return iter(self.unbind(0))
 
@@ -204,7 +205,8 @@ class BoxMethods:
     """The methods that differ for a transform's tensors: the layer decides which numbers can be read."""
 
     def item(self):
-        symbol = events.read(self, "item")
+        events.read(self, "item")
+        symbol = intercept.item(self)
         return self._layer.readable(self).item() if symbol is None else symbol
 
     def tolist(self):

@@ -22,7 +22,7 @@ from ..arrays.shapes import sketch
 from ..core.frames import current
 from ..core.graph import name_of
 from ..errors import error
-from ..events import events
+from ..events import intercept
 
 
 @dataclass
@@ -209,4 +209,7 @@ def suffixes(t: Any, hidden: bool) -> list[str]:
 
 def error_notes(tensors: dict[str, Any], shapes: dict[str, Sequence] | None = None, marked: Any = None) -> list[str]:
     """Return notes for an error: the tensors' shapes drawn below each other, and how the tensors were made."""
-    return [sketch(shapes or {n: tuple(t.shape) for n, t in tensors.items()}, marked), *(events.origins(tensors) or ())]
+    return [
+        sketch(shapes or {n: tuple(t.shape) for n, t in tensors.items()}, marked),
+        *(intercept.origins(tensors) or ()),
+    ]

@@ -1,6 +1,6 @@
 """SummaryWriter: numbers, images and graphs of a training run, in files that TensorBoard reads; no package is needed.
 
-A file is a sequence of records (TFRecord), each an Event as a protocol buffer, which `message` writes from a dict of its fields.
+A file is a sequence of records (TFRecord), each an Event as protocol buffer, which `message` writes from a dict of its fields.
 Sources: TensorFlow's `event.proto`, `summary.proto` and `graph.proto`; RFC 3720 for the checksum CRC-32C.
 """
 

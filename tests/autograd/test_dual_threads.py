@@ -10,7 +10,7 @@ import minigrad as torch
 from minigrad.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from minigrad.autograd.graph import saved_tensors_hooks
 from minigrad.core.frames import OFF, ON
-from minigrad.events import events, unheard
+from minigrad.events import intercept, unheard
 from minigrad.func import grad, jvp, vmap
 
 
@@ -163,6 +163,6 @@ def test_a_transforms_tensor_needs_its_context_in_another_thread():
 
 def test_operations_are_not_watched_after_the_last_level():
     with pytest.raises(ZeroDivisionError), dual_level():
-        assert events.dual_level_of is not unheard and not ON.eager_ok
+        assert intercept.dual_level_of is not unheard and not ON.eager_ok
         1 / 0
-    assert events.dual_level_of is unheard and ON.eager_ok and OFF.eager_ok
+    assert intercept.dual_level_of is unheard and ON.eager_ok and OFF.eager_ok

@@ -26,7 +26,7 @@ from ...core.inplace import alias_with_history, link_view
 from ...core.saved import INFERENCE, plain_tensor, save, unpack
 from ...core.tensor import Box, Tensor, describe, edges_of, levels, wrap
 from ...errors import MinigradError, error, raise_instead
-from ...events import events, services, unheard
+from ...events import events, intercept, services, unheard
 from ...kernels import fallback, formula
 from ...layers.batching import front
 from ...layers.grad import transpose
@@ -154,13 +154,13 @@ class Primitive(Function):
 
     @classmethod
     def eager(cls, frame: Frame, args: tuple) -> Any:
-        if events.dual_level_of is not unheard and (level := events.dual_level_of(args)) is not None:
+        if intercept.dual_level_of is not unheard and (level := intercept.dual_level_of(args)) is not None:
             return level.here(cls.eager, frame, args)
         try:
             raw = cls.compute(*[a._a if isinstance(a, Tensor) else a for a in args])
         except MinigradError as e:  # compute sees only arrays
             e.notes += tuple(
-                events.origins({n: a for n, a in zip(cls.known_as(), args) if isinstance(a, Tensor)}) or ()
+                intercept.origins({n: a for n, a in zip(cls.known_as(), args) if isinstance(a, Tensor)}) or ()
             )
             raise
         if type(raw) is not np.ndarray and len(KINDS) > 1:

@@ -13,7 +13,7 @@ from multiprocessing.context import BaseContext
 from typing import Any, Generic, TypeVar
 
 from ...errors import error
-from ...events import events
+from ...events import intercept
 from ...ops.generator import Generator
 from .collate import default_collate, default_convert
 from .dataset import IterableDataset
@@ -149,7 +149,7 @@ class DataLoader(Generic[T_co]):
         return self.batch_sampler if self._auto_collation else self.sampler  # type: ignore[return-value]
 
     def __iter__(self) -> Iterator[Any]:
-        begin = events.fetch(self._begin) or self._begin  # it draws a seed
+        begin = intercept.fetch(self._begin) or self._begin  # it draws a seed
         return begin()
 
     def _begin(self) -> Iterator[Any]:
@@ -259,7 +259,7 @@ class LoaderIterator:
         return self
 
     def __next__(self) -> Any:
-        fetch = events.fetch(self.fetch) or self.fetch
+        fetch = intercept.fetch(self.fetch) or self.fetch
         return fetch()
 
     def fetch(self) -> Any:
