@@ -20,6 +20,7 @@ from ..kernels import formula, pointwise_calls, pointwise_gradients, select
 from ..kernels.cpu import half_casts
 from ..kernels.fallback import FEW, is_few
 from ..kernels.operands import cast
+from ..ops.base.families import Pointwise
 from .flat_nodes import integers, numbers_among, numbers_of_halves, numbers_of_integers
 from .text_plan import Plan
 
@@ -232,10 +233,20 @@ def same_kind(plan: Plan, k: str, half: bool) -> str:
 
 
 def large(cls: Any, compute: Callable) -> Callable:
-    """Return a function that calls a compiled kernel, or `compute` for few elements before the compiler is loaded."""
-    if pointwise_calls.kernel_threshold(cls):
-        return lambda *arrays: cls.compute(*arrays)
-    return lambda *arrays: (compute if is_few(arrays[0]) else cls.compute)(*arrays)
+    """Return a function that runs a prepared kernel, or `compute` for few elements before the compiler is loaded."""
+    own = getattr(cls.impl, "__func__", None) is not Pointwise.impl.__func__
+    light = pointwise_calls.kernel_threshold(cls) == 0
+
+    def run(*arrays: Any) -> Any:
+        if light and is_few(arrays[0]):
+            return compute(*arrays)
+        call = None if own else pointwise_calls.known(cls, arrays)
+        try:
+            return cls.compute(*arrays) if call is None else call(*arrays)
+        except Exception:
+            return cls.compute(*arrays)  # again, and reports it
+
+    return run
 
 
 def few(cls: Any, arrays: list, half: bool) -> str:

@@ -70,6 +70,11 @@ def kind(a: Any) -> Any:
     return (a.shape, a.strides, a.dtype) if type(a) is np.ndarray else type(a)
 
 
+def known(op: Any, args: tuple) -> Callable | None:
+    """Return the prepared call for such arguments, if there is one and kernels may run."""
+    return None if fallback.numpy_only() else calls.get((op, get_num_threads(), *[kind(a) for a in args]))
+
+
 def forward(op: Any, args: tuple) -> np.ndarray | None:
     """Run op.kernel as compiled code."""
     most = 1  # elements of the result
