@@ -31,20 +31,16 @@ class OnLines(Primitive):
         super().__init_subclass__(**options)
         if cls.gives and cls.along is not None and cls.along not in cls.names:
             what = f"has no parameter {cls.along!r}, which would hold the dimensions of a line"
-            raise error(
-                TypeError, cls.__name__, what, 'set along = "name of that parameter" in the class, or along = None'
-            )
+            raise error(TypeError, cls.__name__, what, 'set along = "..." to that parameter, or along = None')
 
     @classmethod
     def batch(cls, *args: Any) -> tuple:  # type: ignore[override]
         """Return the arguments with a batch dimension in front: weights broadcast to x behind it, and dimensions move."""
-        kinds, x = row_kernels.roles(cls), args[0]
-        return tuple(
-            [
-                moved(a) if name == cls.along else meeting(a, x) if kind is row_kernels.WEIGHT else a
-                for name, kind, a in zip(cls.names, kinds, args)
-            ]
+        held = zip(cls.names, row_kernels.roles(cls), args)
+        change = lambda k, kind, a: (
+            moved(a) if k == cls.along else meeting(a, args[0]) if kind is row_kernels.WEIGHT else a
         )
+        return tuple([change(*some) for some in held])
 
     @classmethod
     def signature(cls) -> Callable | None:
