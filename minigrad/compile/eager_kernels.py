@@ -14,7 +14,7 @@ import numpy as np
 from ..core.tensor import wrap
 from ..errors import InternalError, error
 from ..kernels import cache, cuda_kernels, row_kernels
-from ..kernels.row_kernels import HOLDS, NUMBER, WEIGHT, Kernel, Layout, Plan
+from ..kernels.row_kernels import NUMBER, WEIGHT, Kernel, Layout, Plan
 from ..ops.base.nodes import ShapeOf
 from .capture import tracing
 from .captured_steps import CapturedStep, CapturedValue
@@ -98,7 +98,7 @@ def example(trace: CaptureTrace, plan: Plan, i: int, a: Any, layout: Layout, dty
         return layout.dims if type(a) is tuple else layout.dims[0]
     if i in plan.numbers:
         return SymbolicFloat(a, f"leaves[{i}]", frozenset([i]), Reads(list(plan.cls.names), trace.depends))
-    held = HOLDS.get(plan.cls.names[i])  # a formula may read its shape
+    held = plan.roles[i]  # a formula may read its shape
     return a if held is None else ShapeOf(layout.shape(held, plan.weight(i)))
 
 

@@ -8,9 +8,8 @@ on first use; `python -m minigrad.fast mul` prints it.  MINIGRAD_GENERIC=1 switc
 Measured gains decided each choice; the large ones are arrays instead of Tensors in a first-order backward, NumPy scalars
 instead of 0-d arrays there, flat nodes, and numbers kept as tensors.  text_plan.py decides which names an operation's source
 needs, pointwise_text.py and formula_text.py generate it, flat_nodes.py has the flat nodes and the functions that it calls.
-layer_text.py generates the nodes of transforms and gradients that are differentiated again, public_calls.py the public
-functions of views and losses, where most of the time of a call was spent, joins_and_cuts.py those of several tensors.
-writes.py has the writes in place.
+layer_text.py generates the nodes of transforms and gradients that are differentiated again.  writes.py has the writes in
+place.
 """
 
 from __future__ import annotations
@@ -35,13 +34,12 @@ from ..core.saved import memory as fresh
 from ..core.saved import next_number, save
 from ..core.tensor import Tensor, wrap
 from ..events import services
-from ..ops.base import registry
 from ..ops.base.families import spread
 from ..ops.base.nodes import ShapeOf
 from ..ops.base.primitive import as_tensor
 from ..ops.public_functions import named_code
 from ..ops.tensor_methods import OPERAND, not_implemented
-from . import formula_text, joins_and_cuts, layer_text, pointwise_text, public_calls, writes
+from . import formula_text, layer_text, pointwise_text
 from .flat_nodes import (
     PLAIN,
     UNREAD,
@@ -59,7 +57,7 @@ from .flat_nodes import (
     zeros,
 )
 from .text_plan import Plan, execute, is_pointwise
-from .writes import set_part, write_plain
+from .writes import write_plain
 
 __all__ = ["PLAIN", "definition", "specialisable", "specialise", "generate_apply"]
 
@@ -70,9 +68,6 @@ def install() -> None:
     """Install the fast path: operations are generated at their first call, and writes that change no history are short."""
     if not GENERIC:
         services.provide(accelerate=accelerate, write=write_plain)
-        lines = "if written(self, index, value):\n    return None\n"
-        public_calls.install_method("__setitem__", lines, {"written": set_part})
-        writes.install()
 
 
 def accelerate(cls: Any) -> bool:
@@ -104,7 +99,6 @@ def specialise(cls: Any) -> None:
 def by_number(cls: Any) -> Callable:
     """Return an apply for operations with a parameter `*xs`, generated separately for each number of arguments."""
     written: dict = {}
-    joins_and_cuts.install_join(cls)
 
     def apply(*args: Any) -> Any:
         n = len(args)
@@ -124,8 +118,6 @@ def generate_apply(cls: Any, plan: Plan) -> Callable:
     fast, pull = load(cls, plan, scope)
     cls.Flat.backward_on_arrays = pull
     layer_text.install(cls, plan, scope)
-    public_calls.install(cls, plan, scope)
-    joins_and_cuts.install(cls, plan, scope)
     return fast
 
 

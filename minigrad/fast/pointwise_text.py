@@ -18,7 +18,7 @@ from ..arrays.halves import widened
 from ..core.graph import Node
 from ..kernels import formula, pointwise_calls, pointwise_gradients, select
 from ..kernels.cpu import half_casts
-from ..kernels.fallback import FEW
+from ..kernels.fallback import FEW, is_few
 from ..kernels.operands import cast
 from ..ops.base.families import Pointwise
 from .flat_nodes import integers, numbers_among, numbers_of_halves, numbers_of_integers
@@ -233,10 +233,20 @@ def same_kind(plan: Plan, k: str, half: bool) -> str:
 
 
 def large(cls: Any, compute: Callable) -> Callable:
-    """Return a function that calls a compiled kernel, which needs none of the preparations for NumPy, else `compute`."""
-    if getattr(cls.impl, "__func__", None) is not Pointwise.impl.__func__:
-        return lambda *arrays: cls.compute(*arrays)
-    return pointwise_calls.quick(cls, compute)
+    """Return a function that runs a prepared kernel, or `compute` for few elements before the compiler is loaded."""
+    own = getattr(cls.impl, "__func__", None) is not Pointwise.impl.__func__
+    light = pointwise_calls.kernel_threshold(cls) == 0
+
+    def run(*arrays: Any) -> Any:
+        if light and is_few(arrays[0]):
+            return compute(*arrays)
+        call = None if own else pointwise_calls.known(cls, arrays)
+        try:
+            return cls.compute(*arrays) if call is None else call(*arrays)
+        except Exception:
+            return cls.compute(*arrays)  # again, and reports it
+
+    return run
 
 
 def few(cls: Any, arrays: list, half: bool) -> str:
@@ -286,12 +296,9 @@ def write_pull(plan: Plan, scope: dict, half: bool) -> str:
         pairs.append(f"(n{k}, None if n{k} is None else {value.format(body=body, k=k)})")
     edges, known = [f"n{k}" if k in plan.operands else "None" for k in plan.names], [*read, *settings]
     large = f"large_pull(cls, ({', '.join(edges)},), g, ({', '.join(known)},), {known!r})"
-    fused, quick = read and not pointwise_gradients.is_light(plan.cls), ""
-    if fused and not half and len(plan.operands) == 1:
-        scope["quick"], x = pointwise_gradients.quick_gradient(plan.cls, known), plan.operands[0]
-        least = FEW if pointwise_calls.kernel_threshold(plan.cls) == 0 else pointwise_gradients.GRADIENTS_FROM
-        call = f"(d := quick(g, {', '.join(known)})) is not None"
-        quick = f"elif g.size >= {least} and {call}:\n        return (n{x}, d),\n    "
+    fused = read and not pointwise_gradients.is_light(plan.cls)
+    light = pointwise_calls.kernel_threshold(plan.cls) == 0 and len(plan.operands) == 1 and not half
+    least = FEW if light else pointwise_gradients.GRADIENTS_FROM
     return PULL.format(
         edges=plan.edges(),
         node_edges=", ".join(f"node.n{k}" for k in plan.operands),
@@ -300,6 +307,6 @@ def write_pull(plan: Plan, scope: dict, half: bool) -> str:
         widened="".join([f"\n    {k} = widened({k})" for k in ("g", *read)]) if half else "",
         scalars="; ".join(f"{k} = {k}[()] if type({k}) is ndarray else {k}" for k in read) or "pass",
         on_device=f"if type(g) in ARRAYS:  # GPU memory\n            return {large}\n        " if fused else "",
-        fused=quick + f"elif g.size >= {pointwise_gradients.GRADIENTS_FROM}:\n        return {large}" if fused else "",
+        fused=f"elif g.size >= {least}:\n        return {large}" if fused else "",
         gradients=", ".join(pairs),
     )

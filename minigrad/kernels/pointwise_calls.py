@@ -8,7 +8,6 @@ NumPy's functions are as fast, such as for small arrays.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Callable
 from functools import cache as kept
 from functools import partial
@@ -21,10 +20,9 @@ from ..arrays import dtypes
 from ..arrays.memory import order_in_memory
 from ..arrays.shapes import broadcast_shape
 from . import cache, fallback, formula, generate
-from .cache import without
 from .cpu import broadcast_cpu
 from .operands import convert, number, scalar
-from .threads import GRAIN, get_num_threads, launch, parts
+from .threads import get_num_threads, launch, parts
 
 FUSE_FROM = 512  # elements; NumPy's functions take as long for fewer
 # If NumPy has a function, our kernel replaces it from this many elements on, provided that it is faster on one thread.
@@ -42,7 +40,6 @@ QUICK |= QUICKER
 THREADS_FOR_OTHERS = 3
 BROADCAST_FROM = 1 << 16  # elements; from here on, our kernels take half of NumPy's time where operands broadcast
 REMEMBERED = 4096  # calls
-MOST_ROWS = 1 << 16  # of a direct call, which has their numbers at hand
 
 
 class PointwiseCall(NamedTuple):
@@ -57,21 +54,6 @@ class PointwiseCall(NamedTuple):
 
 
 calls: dict[tuple, Any] = {}  # also those of gradients (pointwise_gradients.py)
-# operation -> the dtype, and for each operand but the first whether it has the same shape or is one number -> the kernel
-alike: defaultdict[Any, dict[tuple, Callable]] = defaultdict(dict)
-QUICK_CALL = """\
-def run({args}):
-    shape = {x}.shape
-    if {usual} and (kernel := kernels.get({key})) is not None and Compiler.failed is None and not without.get():
-        real = {y}.dtype.type
-        try:
-            out = empty(shape, {dtype})
-            kernel({given}, out.ravel())
-            return out
-        except Exception:  # the other way computes again, and reports it
-            pass
-    return other({args})
-"""
 
 
 def looked_up(key: tuple, prepare: Callable, *args: Any) -> Any:
@@ -88,6 +70,11 @@ def kind(a: Any) -> Any:
     return (a.shape, a.strides, a.dtype) if type(a) is np.ndarray else type(a)
 
 
+def known(op: Any, args: tuple) -> Callable | None:
+    """Return the prepared call for such arguments, if there is one and kernels may run."""
+    return None if fallback.numpy_only() else calls.get((op, get_num_threads(), *[kind(a) for a in args]))
+
+
 def forward(op: Any, args: tuple) -> np.ndarray | None:
     """Run op.kernel as compiled code."""
     most = 1  # elements of the result
@@ -101,45 +88,6 @@ def forward(op: Any, args: tuple) -> np.ndarray | None:
     return None if call is None else call(*args)
 
 
-def quick(op: Any, compute: Callable) -> Callable:
-    """Return op.compute as a function that gives arrays of one shape, row by row, and of one element to a kernel at once.
-
-    A kernel is found by the dtype alone, in half the time of `forward`. NumPy's `compute` takes few elements without a kernel.
-    """
-
-    def other(*args: Any) -> Any:
-        few = args[0].size < FUSE_FROM and all([type(a) is np.ndarray for a in args[:n]])
-        off = fallback.numpy_only() or few and not (kernel_threshold(op) == 0 and fallback.is_ready(args[0].size))
-        call = None if off else calls.get((op, get_num_threads(), *[kind(a) for a in args]), op.compute)
-        if call is None:
-            return (compute if few else op.compute)(*args)
-        try:
-            return call(*args)
-        except Exception:
-            return op.compute(*args)  # again, and reports it
-
-    n, names = len(op.names) - op.n_settings, [f"a{i}" for i in range(len(op.names))]
-    x, y, rest, settings = names[0], names[op.n_conditions], names[1:n], names[n:]
-    usual = [f"type({x}) is ndarray and {x}.flags.c_contiguous and {x}.size < {2 * GRAIN}"]
-    one = "{0}.size == 1 and {0}.ndim <= {1}.ndim".format
-    usual += [f"type({a}) is ndarray and ({one(a, x)} or {a}.shape == shape and {a}.flags.c_contiguous)" for a in rest]
-    given = [f"{x}.ravel()", *[f"{a}.ravel() if {a}.size != 1 else real({a}.item())" for a in rest]]
-    given += [f"{a} if type({a}) is bool else real({a})" for a in settings]
-    text = QUICK_CALL.format(
-        args=", ".join(names),
-        x=x,
-        y=y,
-        usual=" and ".join(usual),
-        key=f"({', '.join([f'{y}.dtype', *[f'{a}.size != 1' for a in rest]])},)",
-        dtype="BOOL" if op.kind == "bool" else f"{y}.dtype",
-        given=", ".join(given),
-    )
-    scope = {"ndarray": np.ndarray, "empty": np.empty, "kernels": alike[op], "BOOL": dtypes.BOOL, "other": other}
-    scope |= {"Compiler": fallback.Compiler, "without": without}
-    exec(formula.compiled(text), scope)
-    return scope["run"]
-
-
 def run(call: PointwiseCall, *args: Any) -> np.ndarray:
     """Return the result of a kernel, whose work the threads share."""
     kernel, takes, shape, dtype, order, width = call
@@ -151,28 +99,6 @@ def run(call: PointwiseCall, *args: Any) -> np.ndarray:
     else:
         launch(kernel, [*given, out.reshape(-1)])
     return out if order is None else out.transpose(order)
-
-
-def by_rows(call: PointwiseCall, numbers: list, target: np.dtype) -> Callable:
-    """Return `run` on one thread, row by row, written out, in half its time.
-
-    `numbers` is True for numbers that a kernel takes in the dtype `target`.
-    """
-    scope = {"kernel": call.kernel, "empty": np.empty, "shape": call.shape, "dtype": call.dtype, "real": target.type}
-    scope |= {f"take{i}": take for i, take in enumerate(call.takes)}
-    names = ", ".join([f"a{i}" for i in range(len(numbers))])
-    given = ", ".join([f"real(a{i})" if number else f"*take{i}(a{i})" for i, number in enumerate(numbers)])
-    scope["numbers"] = row_numbers()[: math.prod(call.shape) // call.width]
-    seen = f"{call.width}, {given}, numbers, out.reshape(-1, {call.width})"
-    text = f"def by_rows({names}):\n    out = empty(shape, dtype)\n    kernel({seen})\n    return out"
-    exec(formula.compiled(text), scope)
-    return scope["by_rows"]
-
-
-@kept
-def row_numbers() -> np.ndarray:
-    """Return the numbers of rows, which all calls share."""
-    return np.arange(MOST_ROWS)
 
 
 def prepare(op: Any, args: tuple) -> Callable | None:
@@ -213,11 +139,6 @@ def prepare(op: Any, args: tuple) -> Callable | None:
     takes = [taken(op, i, target, a is not None, place, turned, lies) for i, (a, place) in enumerate(zip(long, places))]
     back = None if order is None else [order.index(d) for d in range(len(shape))]
     call = PointwiseCall(kernel, takes, lies, dtypes.BOOL if op.kind == "bool" else target, back, width)
-    if rows is None and long[0] is not None:
-        alike[op][(target, *[a is not None for a in long[1:n]])] = kernel
-    if rows and order is None and parts(size) < 2 and size <= MOST_ROWS * width:
-        numbers = [target.kind == "f" and i >= op.n_conditions and type(a) in (int, float) for i, a in enumerate(args)]
-        return by_rows(call, numbers, target)
     return partial(run, call)
 
 

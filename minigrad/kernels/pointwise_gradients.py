@@ -1,12 +1,10 @@
 """Kernels of pointwise gradients: all requested gradients of an operation from one pass over the arrays.
 
-Their calls are prepared for given shapes and dtypes, as those of the results are (pointwise_calls.py). An operation of one
-operand has a call for arrays of one shape that is found by the dtype alone, in a fifth of the time.
+Their calls are prepared for given shapes and dtypes, as those of the results are (pointwise_calls.py).
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable
 from functools import cache as kept
 from typing import Any, NamedTuple
@@ -17,7 +15,7 @@ from ..arrays import dtypes
 from . import fallback, formula, generate
 from .operands import plain, scalar
 from .pointwise_calls import flat, kind, loaded, looked_up
-from .threads import GRAIN, launch
+from .threads import launch
 
 GRADIENTS_FROM = 4096  # elements; below, the formulas of gradients take as long as the call of a kernel
 
@@ -30,24 +28,6 @@ class BackwardCall(NamedTuple):
     places: tuple
     takes: list
     wanted: tuple  # the operands whose gradients it computes
-
-
-# operation of one operand -> the dtype of arrays of one shape -> the kernel of its gradient
-alike_gradients: defaultdict[Any, dict[np.dtype, Callable | None]] = defaultdict(dict)
-QUICK_GRADIENT = """\
-def run({args}):
-    shape, dtype = g.shape, g.dtype
-    if (kernel := kernels.get(dtype)) is None:
-        return first({args}) if dtype not in kernels and is_ready(g.size) and not numpy_only() else None
-    if not ({usual}) or numpy_only():
-        return None
-    real, d = dtype.type, empty(shape, dtype)
-    try:
-        kernel(g.ravel(), {given}, d.ravel())
-    except Exception:  # the other way computes again, and reports it
-        return None
-    return d
-"""
 
 
 def backward(op: Any, kinds: list, g: np.ndarray, bound: tuple) -> tuple | None:
@@ -73,37 +53,6 @@ def backward(op: Any, kinds: list, g: np.ndarray, bound: tuple) -> tuple | None:
     return tuple([found.get(i) for i in range(n)])
 
 
-def quick_gradient(op: Any, read: list) -> Callable:
-    """Return a function of g and the values read that gives arrays of one shape, row by row, to a gradient's kernel at once.
-
-    It is for operations of one operand, and returns None for anything else, and if no kernel is there.
-    """
-
-    def first(g: np.ndarray, *values: Any) -> np.ndarray | None:
-        by_name = dict(zip(read, values))
-        bound = tuple([by_name.get(k) for k in (*op.names, "out")])
-        found = backward(op, [g.dtype, *[None] * op.n_settings], g, bound)
-        if any(g.strides):
-            kernels.setdefault(g.dtype)  # if there is no kernel, this is not tried again
-        return None if found is None else found[0]
-
-    kernels, settings = alike_gradients[op], op.names[1:]
-    values = [k for k in (*op.names, "out") if k in op.reads[0]]
-    usual = [f"g.flags.c_contiguous and g.size < {2 * GRAIN}"]
-    array = "type({0}) is ndarray and {0}.shape == shape and {0}.flags.c_contiguous".format
-    usual += [array(k) for k in values if k not in settings]
-    given = "{0} if type({0}) is bool else real({0})"
-    text = QUICK_GRADIENT.format(
-        args=", ".join(["g", *read]),
-        usual=" and ".join(usual),
-        given=", ".join([given.format(k) if k in settings else f"{k}.ravel()" for k in values]),
-    )
-    scope = {"ndarray": np.ndarray, "empty": np.empty, "kernels": kernels, "first": first}
-    scope |= {"is_ready": fallback.is_ready, "numpy_only": fallback.numpy_only}
-    exec(formula.compiled(text), scope)
-    return scope["run"]
-
-
 def prepare_backward(op: Any, kinds: list, g: np.ndarray, bound: tuple) -> BackwardCall | None:
     """Prepare the call of a gradient kernel for arrays of these kinds."""
     shape, dtype = g.shape, g.dtype
@@ -116,8 +65,6 @@ def prepare_backward(op: Any, kinds: list, g: np.ndarray, bound: tuple) -> Backw
     kernel = compiled_backward(op, wanted, (not same, *long), names, dtype)
     whole, item = lambda v: flat(v, shape), lambda v: v[()] if type(v) is np.ndarray else scalar(v, dtype)
     takes = [whole if array else item for array in long]
-    if not same and len(op.names) - op.n_settings == 1:
-        alike_gradients[op][dtype] = kernel
     return None if kernel is None else BackwardCall(kernel, same, places, takes, wanted)
 
 

@@ -6,8 +6,9 @@ A line that has just been read is in the processor's nearest cache, so all steps
 None where the definition has to do: without a compiler, and for other layouts.
 
 Each argument and result has a kind: ALL has one element per element of x, LINE one number per line with the line's
-dimensions as 1, EACH the same without them, WEIGHT numbers that broadcast to x, NUMBER a single number. `gives` lists the
-kinds of an operation's results.
+dimensions as 1, EACH the same without them, WEIGHT numbers that broadcast to x, NUMBER a single number. The class says them
+(ops/rows.py): `gives` lists the kinds of its results, `roles` those of its arguments, None for settings. `along` names the
+argument with the dimensions of a line, and `scalars` the settings that a kernel takes as numbers.
 """
 
 from __future__ import annotations
@@ -30,8 +31,6 @@ from .formula import compiled
 I8 = np.dtype(np.int64)
 HOST = {np.ndarray, int, float, type(None)}
 ALL, LINE, EACH, WEIGHT, NUMBER = "all", "line", "each", "weight", "number"
-HOLDS = {"x": ALL, "log_p": ALL, "target": EACH, "w": EACH}
-HOLDS |= dict.fromkeys(("weight", "bias", "factor", "begin"), WEIGHT)
 CACHED = 1 << 17  # elements of several channels that fit in the nearest cache
 NARROW = 16  # elements of a channel in an image; below, one loop takes all channels together
 SLIM = 8  # adjacent columns; below, the kernel would work on single numbers, so they are copied to rows
@@ -90,12 +89,13 @@ class Plan:
     def __init__(self, cls: Any, takes: tuple, gives: tuple, formulas: tuple | None = None):
         self.cls, self.takes, self.gives, self.formulas = cls, takes, gives, formulas
         names = cls.names
-        self.dims = next((i for i, name in enumerate(names) if name in ("dim", "dims")), None)
-        self.numbers = [i for i, name in enumerate(names) if name == "eps"]
-        settings = [i for i, name in enumerate(names) if name not in HOLDS and name != "eps"]
+        self.roles = roles(cls)
+        self.dims = names.index(cls.along) if cls.along else None
+        self.numbers = [i for i, name in enumerate(names) if name in cls.scalars]
+        settings = [i for i, held in enumerate(self.roles) if held is None and i not in self.numbers]
         self.settings = itemgetter(*settings) if settings else lambda args: None
-        self.target = names.index("target") if "target" in names else None
-        self.weights = [i for i, name in enumerate(names) if HOLDS.get(name) is WEIGHT]
+        self.target = next((i for i, name in enumerate(names) if name in cls.integers), None)
+        self.weights = [i for i, held in enumerate(self.roles) if held is WEIGHT]
         self.x = takes.index(ALL)
         self.gradients = [formulas.index(i) if formulas and i in formulas else None for i in range(len(names))]
         self.fixed = [(i, held) for i, held in enumerate(takes) if held in (WEIGHT, NUMBER)]
@@ -117,16 +117,30 @@ class Plan:
 
 
 @cache
+def roles(cls: Any) -> tuple:
+    """Return the kind of each argument, None for a setting: x comes first, others with a gradient are weights.
+
+    `cls.roles` has those that differ; integers are one number per line.
+    """
+    return tuple([cls.roles.get(k, role(cls, i)) for i, k in enumerate(cls.names)])
+
+
+def role(cls: Any, i: int) -> str | None:
+    """Return the kind of argument i that follows from the class's formulas."""
+    return ALL if i == 0 else EACH if cls.names[i] in cls.integers else WEIGHT if i in cls.formulas else None
+
+
+@cache
 def forward_plan(cls: Any) -> Plan:
     """Return the plan of an operation's result."""
-    return Plan(cls, tuple([HOLDS.get(name) for name in cls.names]), cls.gives)
+    return Plan(cls, roles(cls), cls.gives)
 
 
 @cache
 def backward_plan(cls: Any, types: tuple) -> Plan | None:
     """Return the plan of those gradients whose operands were saved; `types` are the types of the available values."""
     n, m, there = len(cls.names), len(cls.gives), [issubclass(t, (*KINDS, np.floating)) for t in types]
-    takes = (*[HOLDS.get(name) for name in cls.names], *cls.gives, *cls.gives)
+    takes = (*roles(cls), *cls.gives, *cls.gives)
     places = {name: i for i, name in enumerate(cls.names)} | {"out": n, "g": n + m}
     places |= {f"{what}{k}": n + first + k for what, first in (("out", 0), ("g", m)) for k in range(m)}
     reads = {i: [places[name] for name in names if name != "shape"] for i, names in cls.reads.items()}
@@ -136,7 +150,7 @@ def backward_plan(cls: Any, types: tuple) -> Plan | None:
     takes = tuple([held if there[i] and i in used else None for i, held in enumerate(takes)])
     if not wanted or ALL not in takes or not there[n + m]:
         return None
-    return Plan(cls, takes, tuple([HOLDS[cls.names[i]] for i in wanted]), wanted)
+    return Plan(cls, takes, tuple([roles(cls)[i] for i in wanted]), wanted)
 
 
 def forward(cls: Any, *args: Any) -> list | None:

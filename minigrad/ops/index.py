@@ -26,7 +26,6 @@ from ..core.inplace import inplace
 from ..core.tensor import Tensor, wrap
 from ..errors import error, warn
 from ..events import events, intercept
-from ..kernels import pointwise_calls
 from ..layers.batching import front, lift
 from ..tensors.printing import error_notes
 from .base.families import Linear, NonDifferentiable, Operation, View
@@ -270,9 +269,6 @@ def surviving_values(g: Tensor, dims: tuple, indices: tuple) -> Tensor:
     return last.reshape((*shape, *(1,) * rest))
 
 
-where_on_arrays = pointwise_calls.quick(Where, np.where)
-
-
 class MaskedFill(Write):
     """x with one value where the mask holds."""
 
@@ -289,7 +285,7 @@ class MaskedFill(Write):
         if plain and x.flags.c_contiguous and mask.flags.c_contiguous and (type(value) is float or not np.ndim(value)):
             number = value.item() if isinstance(value, (np.ndarray, np.generic)) else value
             check_fits("copy", x.dtype, number)
-            return where_on_arrays(mask, np.array(number, x.dtype), x)
+            return Where.compute(mask, np.array(number, x.dtype), x)
         return super().impl(x, mask, value)
 
     @staticmethod

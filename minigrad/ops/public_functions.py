@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
-import textwrap
 from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType
 from typing import Any
@@ -123,18 +122,6 @@ def generate(function: Any) -> dict:
     function.__code__ = scope["function"].__code__
     rename_code(function, function.__name__)
     return scope
-
-
-def begin_with(function: Any, lines: str, names: dict) -> None:
-    """Let a function that `called` has returned begin with lines that use these names; it may be wrapped by others."""
-    while "refuse" not in function.__globals__:
-        function = function.__wrapped__
-    scope = generate(function)
-    head, attempt, body = scope["text"].partition("    try:")
-    scope |= names | scope
-    exec(compiled(f"{head}{textwrap.indent(lines, '    ')}{attempt}{body}"), scope)
-    function.__code__ = scope["function"].__code__
-    rename_code(function, function.__name__)
 
 
 PLAIN, REST = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.VAR_POSITIONAL

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from ..core.tensor import Tensor
+from ..errors import error
 from ..kernels import formula, row_kernels
 from ..kernels.fallback import is_few
 from .base.families import Operation
@@ -21,6 +23,24 @@ class OnLines(Primitive):
     """Results by a kernel or the program on arrays, gradients by a kernel or the formulas on arrays."""
 
     gives: tuple = ()  # the kinds of the results: row_kernels.ALL, LINE, EACH or NUMBER
+    along: str | None = "dims"  # the parameter with the dimensions of a line; None: each element is a line
+    roles: dict = {}  # kinds of parameters that differ: x is first, integers are one number per line, the rest weights
+    scalars: tuple = ()  # parameters whose numbers a kernel takes; it is generated for each value of the other settings
+
+    def __init_subclass__(cls, **options: object):
+        super().__init_subclass__(**options)
+        if cls.gives and cls.along is not None and cls.along not in cls.names:
+            what = f"has no parameter {cls.along!r}, which would hold the dimensions of a line"
+            raise error(TypeError, cls.__name__, what, 'set along = "..." to that parameter, or along = None')
+
+    @classmethod
+    def batch(cls, *args: Any) -> tuple:  # type: ignore[override]
+        """Return the arguments with a batch dimension in front: weights broadcast to x behind it, and dimensions move."""
+        held = zip(cls.names, row_kernels.roles(cls), args)
+        change = lambda k, kind, a: (
+            moved(a) if k == cls.along else meeting(a, args[0]) if kind is row_kernels.WEIGHT else a
+        )
+        return tuple([change(*some) for some in held])
 
     @classmethod
     def signature(cls) -> Callable | None:
@@ -50,6 +70,16 @@ class OnLines(Primitive):
 
 class Rows(OnLines, Operation):
     """An Operation along the lines of an array; its formulas are pull-backs."""
+
+
+def moved(dims: int | tuple) -> int | tuple:
+    """Return a dimension, or several, after a batch dimension is put in front."""
+    return tuple([d + 1 for d in dims]) if isinstance(dims, tuple) else dims + 1
+
+
+def meeting(t: Tensor, x: Tensor) -> Tensor:
+    """Return a batched weight, reshaped to broadcast against x, which has the same batch dimension."""
+    return t.reshape(t.shape[:1] + (1,) * (x.ndim - t.ndim) + t.shape[1:])
 
 
 @cache

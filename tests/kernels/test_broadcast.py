@@ -150,14 +150,3 @@ def test_results_lie_in_memory_as_the_operands_do(layout):
             out = select.forward(op, (x, y))
             np.testing.assert_allclose(out, select.numpy_function(op)(x, y), 1e-6)
             assert order_in_memory(out) == order_in_memory(x * y)
-
-
-@pytest.mark.parametrize("rows", [pointwise_calls.MOST_ROWS, pointwise_calls.MOST_ROWS + 1])
-def test_any_number_of_rows_is_computed(rows, monkeypatch):
-    monkeypatch.setattr(threads, "_threads", 1)
-    monkeypatch.setattr(pointwise_calls, "calls", {})
-    x, y = np.arange(8 * rows, dtype=np.float32).reshape(rows, 8), np.linspace(-1, 1, 8, dtype=np.float32)
-    for _ in range(2):
-        np.testing.assert_array_equal(select.forward(Mul, (x, y)), x * y)
-    (call,) = pointwise_calls.calls.values()
-    assert (getattr(call, "__name__", "") == "by_rows") is (rows == pointwise_calls.MOST_ROWS)

@@ -1,5 +1,6 @@
 """Kernels on rows say what the formulas of the operations say, for large arrays of all kinds."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -8,9 +9,11 @@ import numpy as np
 import pytest
 
 import minigrad
+from minigrad.core.backward import sum_to
 from minigrad.kernels import row_kernels, threads
 from minigrad.kernels.fallback import by_numpy
-from minigrad.ops.rows import OnLines
+from minigrad.ops.reduce import Sum
+from minigrad.ops.rows import OnLines, Rows
 from tests.floats import FLOATS, some
 
 F = minigrad.nn.functional
@@ -222,3 +225,39 @@ def test_generic_mode_has_the_formulas_alone():
     environment = {**os.environ, "MINIGRAD_GENERIC": "1"}
     done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True)
     assert done.stdout == "[]\n", done.stderr
+
+
+class Tempered(Rows):
+    """Softmax of signal * warmth + floor: its parameters have names that no other operation has."""
+
+    gives, along, scalars = (row_kernels.ALL,), "way", ("floor",)
+
+    @staticmethod
+    def program(signal, warmth, way, floor):
+        e = minigrad.exp(signal * warmth + floor)
+        return e / Sum.apply(e, way, True)
+
+    dsignal = lambda g, warmth, out, way: (g - Sum.apply(g * out, way, True)) * out * warmth
+    dwarmth = lambda g, signal, out, way, shape: sum_to((g - Sum.apply(g * out, way, True)) * out * signal, shape)
+
+
+@pytest.mark.parametrize("shape", [(3,), (300, 40)])
+def test_the_class_says_what_each_parameter_is_in_a_kernel(shape, count):
+    x, w, g = [minigrad.tensor(numbers(s, np.float64, 1), requires_grad=True) for s in (shape, shape[-1:], shape)]
+    both = [Tempered.apply(x, w, (len(shape) - 1,), 0.5), (x * w).softmax(-1)]
+    for found, expected in zip(*[(y, *minigrad.autograd.grad(y, (x, w), g)) for y in both], strict=True):
+        assert found.detach().allclose(expected.detach(), rtol=1e-10, atol=1e-12)
+
+
+def test_a_batch_dimension_reaches_weights_and_dimensions():
+    x, w = minigrad.randn(5, 4, 3, dtype=minigrad.float64), minigrad.randn(5, 3, dtype=minigrad.float64)
+    f = lambda x, w: Tempered.apply(x, w, (1,), 0.5)
+    assert minigrad.vmap(f)(x, w).allclose((x * w[:, None]).softmax(-1), rtol=1e-12)
+    assert minigrad.vmap(f, (0, None))(x, w[0]).allclose((x * w[0]).softmax(-1), rtol=1e-12)
+    assert minigrad.autograd.gradgradcheck(f, (x[0].requires_grad_(), w[0].clone().requires_grad_()))
+
+
+def test_a_class_that_names_no_dimensions_is_refused():
+    with pytest.raises(TypeError, match="has no parameter 'dims', which would hold the dimensions of a line"):
+        type("Unsaid", (Rows,), {"gives": (row_kernels.ALL,), "program": lambda signal, way: signal})
+    gc.collect()  # others look through all classes

@@ -1,4 +1,4 @@
-"""Public functions that begin with generated code for plain tensors: results and errors are those of their definitions."""
+"""Public functions on plain tensors: results and errors are those of the definitions, whatever runs."""
 
 import numpy as np
 import pytest

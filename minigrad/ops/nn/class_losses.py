@@ -30,7 +30,7 @@ class OfClasses(OnLines):
     """A loss of classes: kernels check these themselves, and take one mean for all examples."""
 
     autocast = "float32"
-    integers = ("target",)
+    integers, along = ("target",), "dim"
 
     @classmethod
     def on_lines(cls, *args: Any) -> list | None:
@@ -69,7 +69,6 @@ class NLL(OfClasses, Linear):
         return -x[where] if valid is True else np.where(valid, -x[where], x.dtype.type(0))
 
     dx = lambda g, x, target, dim, ignore: AtTarget.apply(-g, target, x.shape, dim, ignore)
-    batch = lambda x, target, dim, ignore: (x, target, dim + 1, ignore)
 
 
 class MeanNLL(OfClasses, Linear):
@@ -125,7 +124,6 @@ class CrossEntropy(OfClasses, Rows):
         return NLL.apply(log_p, target, dim, ignore), log_p
 
     dx = lambda g0, g1, target, out1, dim, ignore: from_logits(g0, g1, target, out1, dim, ignore)
-    batch = lambda x, target, dim, ignore: (x, target, dim + 1, ignore)
 
     @classmethod
     def partial_text(cls, i: int) -> str:
@@ -138,7 +136,8 @@ class FromLogits(Operation):
 
     autocast = "float32"
     lowering = "softmax_minus_one_hot"
-    integers, gives = ("target",), (row_kernels.ALL,)
+    integers, gives, along = ("target",), (row_kernels.ALL,), "dim"
+    roles, scalars = {"w": row_kernels.EACH, "log_p": row_kernels.ALL}, ()
 
     @staticmethod
     def impl(w: np.ndarray, target: np.ndarray, log_p: np.ndarray, dim: int, ignore: int) -> np.ndarray:

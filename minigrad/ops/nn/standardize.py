@@ -18,7 +18,6 @@ from ..create import zeros_like
 from ..elementary import rsqrt, sqrt
 from ..reduce import Mean, Sum, count
 from ..rows import Rows
-from .softmax import shifted_dims
 
 
 class Standardize(Rows):
@@ -26,6 +25,7 @@ class Standardize(Rows):
 
     n_internal = 2
     layout, gives = row_major, (row_kernels.ALL, row_kernels.LINE, row_kernels.LINE)
+    scalars = ("eps",)
     node = "NativeLayerNorm"
 
     @staticmethod
@@ -36,7 +36,6 @@ class Standardize(Rows):
         return centred * rsqrt(variance + eps), mean, variance
 
     dx = lambda g0, g1, g2, x, out1, out2, dims, eps: destandardize(g0, g1, g2, x - out1, rsqrt(out2 + eps), dims)
-    batch = lambda x, dims, eps: (x, shifted_dims(dims), eps)
 
     # 4.8 times as quick as the transpose of dx, for 64 lines of 128 numbers
     @classmethod
@@ -58,6 +57,7 @@ class LayerNorm(Rows):
 
     n_internal = 2
     layout, gives = row_major, (row_kernels.ALL, row_kernels.LINE, row_kernels.LINE)
+    scalars = ("eps",)
     node = "NativeLayerNorm"
 
     @staticmethod
@@ -73,7 +73,6 @@ class LayerNorm(Rows):
         None if g0 is None else sum_to(g0 * ((x - out1) * rsqrt(out2 + eps)), shape)
     )
     dbias = lambda g0, shape: None if g0 is None else sum_to(g0, shape)
-    batch = lambda x, weight, bias, dims, eps: (x, meeting(weight, x), meeting(bias, x), shifted_dims(dims), eps)
 
     # 4.8 times as quick as the transpose of the formulas, for 64 lines of 128 numbers
     @classmethod
@@ -92,7 +91,7 @@ class LayerNorm(Rows):
 class Channelwise(Rows):
     """x * factor + begin, with one number per channel (dimension 1), in shapes that broadcast to x."""
 
-    layout, gives = channels_last, (row_kernels.ALL,)
+    layout, gives, along = channels_last, (row_kernels.ALL,), None
     node = "NativeBatchNorm"
 
     @staticmethod
@@ -103,12 +102,6 @@ class Channelwise(Rows):
     dx = lambda g, factor: g * factor
     dfactor = lambda g, x, shape: sum_to(g * x, shape)
     dbegin = lambda g, shape: sum_to(g, shape)
-    batch = lambda x, factor, begin: (x, meeting(factor, x), meeting(begin, x))
-
-
-def meeting(t: Tensor, x: Tensor) -> Tensor:
-    """Return a batched weight, reshaped to broadcast against x, which has the same batch dimension."""
-    return t.reshape(t.shape[:1] + (1,) * (x.ndim - t.ndim) + t.shape[1:])
 
 
 def destandardize(g: Any, g_mean: Any, g_variance: Any, centred: Tensor, rstd: Tensor, dims: tuple) -> Tensor:
@@ -131,6 +124,7 @@ class DivideByRMS(Rows):
     n_internal = 1
     node = "Mul"
     layout, gives = row_major, (row_kernels.ALL, row_kernels.LINE)
+    scalars = ("eps",)
 
     @staticmethod
     def program(x: Tensor, dims: tuple, eps: float) -> tuple:
@@ -143,7 +137,6 @@ class DivideByRMS(Rows):
         return x * factor, factor
 
     dx = lambda g0, g1, x, out1, dims: undivide(g0, g1, x, out1, dims)
-    batch = lambda x, dims, eps: (x, shifted_dims(dims), eps)
 
     # 3.9 times as quick as the transpose of dx, for 64 lines of 128 numbers
     @classmethod
@@ -167,6 +160,7 @@ class DivideByNorm(Rows):
 
     n_internal = 1
     layout, gives = as_operand, (row_kernels.ALL, row_kernels.LINE)
+    scalars = ("eps",)
     node = "Div"
 
     @staticmethod
@@ -180,7 +174,6 @@ class DivideByNorm(Rows):
         return x / norm.clamp_min(eps), norm
 
     dx = lambda g0, g1, x, out1, dims, eps: undivide_by_norm(g0, g1, x, out1, dims, eps)
-    batch = lambda x, dims, eps: (x, shifted_dims(dims), eps)
 
 
 def undivide_by_norm(g: Any, g_norm: Any, x: Tensor, norm: Tensor, dims: tuple, eps: float) -> Tensor:
