@@ -228,7 +228,7 @@ class Read:
 
 
 class Program(TypedDict, total=False):
-    """What was recorded."""
+    """The recorded program."""
 
     file: str
     name: str

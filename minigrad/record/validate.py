@@ -319,7 +319,7 @@ def check_chains(ops: list) -> None:
 
 
 class Identified(TypedDict):
-    """What has an id."""
+    """A part of a record that has an id."""
 
     id: schema.Needed[int]
 
