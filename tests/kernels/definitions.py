@@ -7,15 +7,10 @@ import numpy as np
 
 import minigrad
 from minigrad.kernels import cache, fallback, row_kernels, threads
-from minigrad.kernels.cpu import (
-    index_cpu,
-    reductions_cpu,
-    scans_cpu,
-    topk,
-)
+from minigrad.kernels.cpu import index_cpu, reductions_cpu, scans_cpu
 
-MODULES = (fallback, row_kernels, topk, reductions_cpu)
-THRESHOLDS = ((fallback, "FEW"), (index_cpu, "PLACES_FROM"), (scans_cpu, "SCAN_FROM"), (topk, "RANK_FROM"),
+MODULES = (fallback, row_kernels, reductions_cpu)
+THRESHOLDS = ((fallback, "FEW"), (index_cpu, "PLACES_FROM"), (scans_cpu, "SCAN_FROM"),
               (reductions_cpu, "REDUCE_FROM"), (reductions_cpu, "LOOPS_FROM"))  # fmt: skip
 
 
