@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 
 # The lines of the Python files of a folder at most, with docstrings and blank lines, and of viz's scripts.
 CEILINGS = {
-    "minigrad": 102896,
+    "minigrad": 102895,
     "minigrad/*.py": 2405,
     "minigrad/arrays": 1141,
     "minigrad/autograd": 3486,
@@ -31,7 +31,7 @@ CEILINGS = {
     "minigrad/kernels": 13031,
     "minigrad/layers": 902,
     "minigrad/nn": 7181,
-    "minigrad/ops": 21402,
+    "minigrad/ops": 21401,
     "minigrad/ops/base": 1332,
     "minigrad/optim": 2717,
     "minigrad/record": 7782,
@@ -42,7 +42,7 @@ CEILINGS = {
     "viz": 21629,
     "viz/**/*.js": 7705,
     "lessons": 40027,
-    "tests": 124587,
+    "tests": 124584,
     "tools": 1793,
     "benchmarks": 6237,
     "docs": 2723,

@@ -350,6 +350,11 @@ def getitem(self: Tensor, index: Any) -> Tensor:
             if type(self) is type(index) is Tensor and (found := chosen_elements(self, index)) is not None:
                 return found
             return Take.apply(self, tuple(range(len(index._sizes))), *where_true(index))
+    if is_plain(index):
+        try:
+            return Index.apply(self, index if type(index) is tuple else (index,))
+        except Exception:  # parse explains it
+            pass
     basic, advanced = parse(self, index)
     if not advanced:
         return Index.apply(self, basic)
@@ -357,15 +362,13 @@ def getitem(self: Tensor, index: Any) -> Tensor:
     return Take.apply(self if selects_all(basic) else Index.apply(self, basic), dims, *indices)
 
 
-CHOSEN_BY_NUMPY = 1 << 14  # elements; from here on, kernels find the true ones and take the elements sooner
+CHOSEN_FROM = 1 << 14  # elements; from here on, kernels find the true ones and take the elements sooner
 
 
 def chosen_elements(x: Tensor, mask: Tensor) -> Tensor | None:
     """Return x[mask] by NumPy, if they are few and nothing follows what happens to it, else None."""
     a, frame = x._a, current()
-    plain = (
-        type(a) is type(mask._a) is np.ndarray and a.size < CHOSEN_BY_NUMPY and frame.eager_ok and frame.on_op is None
-    )
+    plain = type(a) is type(mask._a) is np.ndarray and a.size < CHOSEN_FROM and frame.eager_ok and frame.on_op is None
     return wrap(a[mask._a]) if plain and not (frame.grad and history(x) is not None) else None
 
 
@@ -380,11 +383,8 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
         )
     if self._np_dtype.kind in "iu" and not isinstance(value, int):
         warn_fraction(self, value)
-    if is_plain(index):
-        part, advanced = self[index], []
-    else:
-        basic, advanced = parse(self, index)
-        part = self if advanced and selects_all(basic) else Index.apply(self, basic)
+    basic, advanced = parse(self, index)
+    part = self if advanced and selects_all(basic) else Index.apply(self, basic)
     if not advanced:
         short = trimmed(value, part.ndim)
         try:

@@ -163,11 +163,8 @@ def cat(tensors: Any, dim: int = 0) -> Tensor:
         )
     like = xs[0] if sizes[0] != (0,) else next((x for x in xs if x._sizes != (0,)), xs[0])
     d = axis(dim, like.ndim, "cat")
-    equal = sizes.count(like._sizes) == len(sizes)
-    if not equal and len({(len(shape), shape[:d], shape[d + 1 :]) for shape in sizes}) > 1:
-        xs = fitting(xs, like, d)
-        sizes = [x._sizes for x in xs]
-    return Cat.apply(d, tuple(itertools.accumulate([shape[d] for shape in sizes], initial=0)), *xs)
+    xs = xs if sizes.count(like._sizes) == len(sizes) else fitting(xs, like, d)
+    return Cat.apply(d, tuple(itertools.accumulate([x._sizes[d] for x in xs], initial=0)), *xs)
 
 
 def fitting(xs: tuple, like: Tensor, d: int) -> list:

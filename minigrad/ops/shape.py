@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from operator import index
 from typing import Any
 
@@ -90,7 +91,7 @@ class Expand(View):
     spelling = "expansion"
     lowering = "repeat"
     dimensions = "repeated"
-    impl = lambda x, size: strided(x, size, strides_of(x, size))
+    impl = lambda x, size: strided(x, size, strides_of(x.strides, x.shape, size))
     dx = lambda g, shape: sum_to(g, shape)
     arrays = True
 
@@ -113,10 +114,11 @@ def inverse_permutation(order: tuple) -> tuple:
     return tuple(sorted(range(len(order)), key=order.__getitem__))
 
 
-def strides_of(x: np.ndarray, size: tuple) -> tuple:
-    """Return the strides of an expanded array: 0 where it repeats."""
-    lead = len(size) - x.ndim
-    return (0,) * lead + tuple([s if n == m else 0 for s, n, m in zip(x.strides, x.shape, size[lead:], strict=True)])
+@lru_cache(1024)
+def strides_of(strides: tuple, shape: tuple, size: tuple) -> tuple:
+    """Return the strides of an array of this shape that is expanded to a size: 0 where it repeats."""
+    lead = len(size) - len(shape)
+    return (0,) * lead + tuple([s if n == m else 0 for s, n, m in zip(strides, shape, size[lead:], strict=True)])
 
 
 def shape_from(args: tuple) -> tuple:
@@ -126,11 +128,20 @@ def shape_from(args: tuple) -> tuple:
     return tuple(map(index, args))
 
 
+@lru_cache(1024)
+def filled(old: tuple, shape: tuple) -> tuple | None:
+    """Return a shape for the elements of another with its -1 replaced by the computed size; None if that cannot be."""
+    n, known = math.prod(old), math.prod(shape)
+    if -1 in shape and shape.count(-1) == 1 and known < 0 and n % known == 0:
+        return tuple([n // -known if s == -1 else int(s) for s in shape])
+    return tuple(map(int, shape)) if known == n and min(shape, default=0) >= 0 else None
+
+
 def inferred(input: Tensor, shape: tuple, who: str) -> tuple:
     """Return the shape with its -1 replaced by the computed size."""
-    n, known = math.prod(input._sizes), math.prod(shape)
-    if known == n and min(shape, default=0) >= 0:
-        return shape
+    if (found := filled(input._sizes, shape)) is not None:
+        return found
+    n = math.prod(input._sizes)
     if shape.count(-1) > 1:
         raise error(
             RuntimeError,
@@ -138,17 +149,13 @@ def inferred(input: Tensor, shape: tuple, who: str) -> tuple:
             f"only one dimension can be inferred, but shape {shape} has {shape.count(-1)} of -1",
             "keep one -1 and write the other sizes as numbers",
         )
-    if -1 in shape:
-        known = -known
-        if known == 0 and n == 0:
-            raise error(
-                RuntimeError,
-                who,
-                f"cannot reshape a tensor of 0 elements into shape {shape}: the -1 could be any size",
-                "write all its sizes as numbers",
-            )
-        if known > 0 and n % known == 0:
-            return tuple([n // known if s == -1 else s for s in shape])
+    if -1 in shape and math.prod(shape) == n == 0:
+        raise error(
+            RuntimeError,
+            who,
+            f"cannot reshape a tensor of 0 elements into shape {shape}: the -1 could be any size",
+            "write all its sizes as numbers",
+        )
     raise error(
         RuntimeError,
         who,
@@ -179,7 +186,7 @@ def unshared(input: Tensor, size: tuple) -> Tensor:
     return out
 
 
-@op(
+@op(  # under vmap some memory layouts do not allow it
     "T(2, 6), (3, 4)",
     "T(2, 6), -1",
     "T(2, 1, 3).mT, (2, 3)",
@@ -187,7 +194,7 @@ def unshared(input: Tensor, size: tuple) -> Tensor:
     "T(0, 3), (3, 0)",
     torch="Tensor.view",
     vmap=False,
-)  # some memory layouts do not allow it
+)
 def view(input: Tensor, *size: Any, dtype: Any = None) -> Tensor:
     """Return the same memory under another shape, or by `view(dtype)` as elements of another dtype.
 
@@ -423,10 +430,5 @@ def expand(input: Tensor, *size: Any) -> Tensor:
     return Expand.apply(input, new)
 
 
-METHODS = {
-    "T": property(reverse),
-    "mT": property(matrix_transpose),
-    "H": property(matrix_transpose),
-    "mH": property(matrix_transpose),
-}
+METHODS = {"T": property(reverse)} | dict.fromkeys(("mT", "H", "mH"), property(matrix_transpose))
 named_code(reverse.__code__, "permute")

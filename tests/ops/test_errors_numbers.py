@@ -120,6 +120,8 @@ CASES = [
     ('torch.manual_seed(2**70)', 'manual_seed', 'overflow: the seed 1180591620717411303424', 'pass a number below 2**64'),
     ('torch.Generator().set_state(T(3))', 'set_state', 'expected a uint8 tensor on the CPU, as from get_state', 'pass the'),
     ('torch.Generator().set_state(torch.zeros(3).byte().cpu())', 'set_state', 'a state has 112 bytes,', 'pass the result of'),
+    ('torch.set_pool_limit(-1)', 'set_pool_limit', 'between 0 and 2**31 - 1 bytes, got -1', 'pass 0'),
+    ('T(3).index_fill(0, I(1, 5) * 0, 1j)', 'index_fill', 'value 1j cannot be converted to a real number', 'value.real'),
     ("torch.set_pool_limit('a')", 'set_pool_limit', 'expected an int, got str', 'pass a number of bytes'),
     ("torch.set_num_threads('a')", 'set_num_threads', 'expected an int, got str', 'write int(n)'),
     ('torch.set_num_threads(0)', 'set_num_threads', 'expected a positive integer, got 0', 'pass 1 for no threads'),
