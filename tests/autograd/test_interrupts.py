@@ -185,20 +185,7 @@ def test_leaving_a_mode_runs_no_python(program):
 
 
 # ---------------------------------------------------------------------- every line
-RESTORING = {
-    "tracing",
-    "restore",
-    "listen",
-    "undoing",
-    "add",
-    "remove",
-    "__enter__",
-    "stop",
-    "leave",
-    "begin",
-    "end",
-    "run",
-}
+RESTORING = {*"tracing restore listen undoing add remove __enter__ stop leave begin end run".split()}
 FACTOR = minigrad.ones(2, requires_grad=True)
 KEPT = []
 

@@ -2,6 +2,7 @@
 
 import doctest
 import re
+import shutil
 
 import pytest
 
@@ -62,6 +63,7 @@ def test_the_notes_open_in_a_window_and_below_the_slides(tmp_path):
     from viz.viewer.links import play
 
     (tmp_path / "slides").mkdir()
+    shutil.copytree(DOCS / "katex", tmp_path / "katex")  # formulas take less room than their source
     (tmp_path / "play.html").write_text(play(), encoding="utf-8")
     talks.write(tmp_path / "slides")
     with launched() as browser:

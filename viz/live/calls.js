@@ -65,7 +65,7 @@ function call(name, args) {
     1,
   );
   const found = inside(() => f(...args), `${name} cannot compute with these arguments`);
-  return Array.isArray(found) ? listed(found) : found;
+  return Array.isArray(found) ? listed(found) : found === undefined ? fail(`${name} needs an argument`) : found;
 }
 
 const callFunction = (name, args, keywords) => call(name, bound(name, args, keywords));
