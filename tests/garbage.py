@@ -290,7 +290,7 @@ def wrong_tensors(right: Any) -> list:
 
 def speaks_of_internals(e: BaseException | None) -> str:
     """Return the fault of an error, if it speaks of minigrad's own parts instead of the user's call; else ""."""
-    if e is None or isinstance(e, (Warning, OSError)):
+    if e is None or isinstance(e, (Warning, OSError)) or type(e).__name__ == "SafetensorError":  # tells of a file
         return ""
     if isinstance(e, (TooLong, RecursionError, SystemExit)):
         return type(e).__name__

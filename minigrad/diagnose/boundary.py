@@ -40,7 +40,7 @@ guarded: dict[Any, Any] = {}  # functions and classes -> the function to call in
 def guard(*modules: ModuleType | str) -> None:
     """Put the handler around the public functions of modules, some given by name, and the methods of their public classes."""
     for m in [sys.modules[m] if isinstance(m, str) else m for m in modules]:
-        contents = hasattr(m, "__path__") or m.__name__.endswith(".functional")  # which define little themselves
+        contents = hasattr(m, "__path__") or m.__name__.endswith((".functional", ".profiler"))  # of other modules
         home = OWN if contents else m.__name__
         for name in getattr(m, "__all__", None) or [name for name in vars(m) if name[0] != "_"]:
             value = vars(m).get(name)

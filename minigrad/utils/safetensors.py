@@ -129,7 +129,7 @@ def load_model(model: Module, filename: Any, strict: bool = True, device: Any = 
 class safe_open:
     """A file opened for reading one tensor at a time: `keys()`, `metadata()`, `get_tensor(name)`, `get_slice(name)`.
 
-    `framework` is "pt", or "np" for NumPy's arrays, as in the library.
+    `framework` is "pt", or "np" for NumPy's arrays. Raises safetensors.SafetensorError for a damaged file, and once closed.
 
     >>> import minigrad, os, tempfile
     >>> from minigrad.utils import safetensors
