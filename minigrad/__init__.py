@@ -261,28 +261,9 @@ _install_kernels()  # let eager operations use the compiler's fused kernels
 _install_pool()
 _install_traceback()
 _guard(  # let errors of Python name the public function and its argument
-    *(
-        autograd,
-        autograd.forward_ad,
-        autograd.function,
-        autograd.functional,
-        autograd.graph,
-        autograd.profiler,
-        cuda,
-        func,
-    ),
-    *(
-        nn,
-        nn.functional,
-        nn.grad,
-        nn.init,
-        nn.utils,
-        nn.utils.rnn,
-        nn.utils.parametrize,
-        nn.utils.parametrizations,
-        optim,
-    ),
-    *(optim.lr_scheduler, optim.swa_utils, random, __name__),
+    *(autograd, autograd.forward_ad, autograd.function, autograd.functional, autograd.graph, autograd.profiler),
+    *(cuda, func, nn, nn.functional, nn.grad, nn.init, nn.utils, nn.utils.rnn, nn.utils.parametrize),
+    *(nn.utils.parametrizations, optim, optim.lr_scheduler, optim.swa_utils, random, __name__),
 )
 _draw_at_exit()  # with MINIGRAD_VIZ=1
 

@@ -150,7 +150,7 @@ def unheard(*facts: Any, **named: Any) -> Any:
 
 
 class Questions:
-    """What `intercept` asks: `intercept.fetch(f)`, for example, returns the interceptors' first answer."""
+    """The questions to interceptors: `intercept.fetch(f)`, for example, returns their first answer."""
 
     if TYPE_CHECKING:
 

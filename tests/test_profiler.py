@@ -301,6 +301,12 @@ def steps(plan, n, **options):
     return ready, prof
 
 
+@pytest.mark.parametrize("name", ["wait", "warmup", "active"])
+def test_a_schedule_of_no_numbers_names_the_argument(name):
+    with pytest.raises(TypeError, match=f"schedule: argument '{name}' must be an int, not 'a'"):
+        schedule(**{"wait": 1, "warmup": 1, "active": 1, name: "a"})
+
+
 def test_a_schedule_records_its_active_steps_and_hands_each_cycle_over():
     ready, prof = steps(schedule(wait=1, warmup=1, active=2), 8)
     assert [step for step, _ in ready] == [3, 7]

@@ -14,8 +14,8 @@ ROOT = Path(__file__).parent.parent
 
 # The lines of the Python files of a folder at most, with docstrings and blank lines, and of viz's scripts.
 CEILINGS = {
-    "minigrad": 102891,
-    "minigrad/*.py": 2401,
+    "minigrad": 102878,
+    "minigrad/*.py": 2388,
     "minigrad/arrays": 1141,
     "minigrad/autograd": 3486,
     "minigrad/compat": 3671,
@@ -42,7 +42,7 @@ CEILINGS = {
     "viz": 21629,
     "viz/**/*.js": 7705,
     "lessons": 40027,
-    "tests": 124573,
+    "tests": 124572,
     "tools": 1793,
     "benchmarks": 6237,
     "docs": 2723,

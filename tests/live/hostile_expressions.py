@@ -14,6 +14,7 @@ LEVELS = "more than 100 levels deep"
 LETTERS = "".join(chr(0x4E00 + i) for i in range(20_000))
 # by the expression: words of the sentence that it gives; "" if it gives a value
 DIRECTED = {
+    "requires_grad()": "requires_grad needs an argument",
     # lists that repeat
     "exp([[0]*9999]*9999)": LIST,
     "exp([[0]*131072]*131072)": LIST,

@@ -244,6 +244,7 @@ WRONG = {
     "values[21].id: 2 is the id of another entry": again,
     "values[0].shape[0]: 'a' is not a whole number": set_at("values", 0, "shape", to=["a"]),
     "values[0].kind: an object is not one of input": set_at("values", 0, "kind", to={}),
+    "values[0].kind: 'x' is not one of input": set_at("values", 0, "kind", to="x"),
     "values[0].summary.values[1]: 'one' is not a number": set_at("values", 0, "summary", "values", to=[1, "one"]),
     "values[0].bytes: a huge number is not": set_at("values", 0, "bytes", to=10**400),
     "outputs[0]: true is not a value": set_at("outputs", 0, to=True),

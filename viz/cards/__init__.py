@@ -1,1 +1,1 @@
-"""What stands on the cards of a picture: texts, formulas, heat maps and frames."""
+"""The contents of the cards in a picture: texts, formulas, heat maps and frames."""

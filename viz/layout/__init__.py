@@ -1,1 +1,1 @@
-"""Where the cards stand, how they look, and the page on which they are drawn."""
+"""The places and the look of cards, and the page on which they are drawn."""
