@@ -133,8 +133,8 @@ def filled(old: tuple, shape: tuple) -> tuple | None:
     """Return a shape for the elements of another with its -1 replaced by the computed size; None if that cannot be."""
     n, known = math.prod(old), math.prod(shape)
     if -1 in shape and shape.count(-1) == 1 and known < 0 and n % known == 0:
-        return tuple([n // -known if s == -1 else int(s) for s in shape])
-    return tuple(map(int, shape)) if known == n and min(shape, default=0) >= 0 else None
+        return tuple([n // -known if s == -1 else s for s in shape])
+    return shape if known == n and min(shape, default=0) >= 0 else None
 
 
 def inferred(input: Tensor, shape: tuple, who: str) -> tuple:
