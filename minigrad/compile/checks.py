@@ -174,7 +174,7 @@ class Checks(AttributeChecks):
         if is_module(f) or is_library(kind):
             return self.library(f, args, kwargs)
         if is_user_function(raw := attribute_of(kind, "__call__")):
-            return self.call(self.of_own_class(f, "__call__", raw), f, *args, **kwargs)
+            return self.call(self.inherited(f, "__call__", raw, kind), *args, **kwargs)
         raise self.not_allowed(f)
 
     def not_allowed(self, f: Any) -> Refused:
@@ -237,7 +237,7 @@ class Checks(AttributeChecks):
                 self.given(one)
             return a
         if not is_module(a) and is_user_function(raw := attribute_of(kind, "__call__")):
-            return types.MethodType(self.function(self.of_own_class(a, "__call__", raw)), a)
+            return self.given(self.inherited(a, "__call__", raw, kind))
         return a
 
     def with_checked_cells(self, f: types.FunctionType) -> types.FunctionType:
