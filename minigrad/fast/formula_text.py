@@ -4,16 +4,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from ..arrays.errstate import alarmed, listener
 from ..core.graph import Node
 from ..errors import OutsideError
-from ..kernels import fallback, formula, row_kernels
+from ..kernels import fallback, formula
 from ..ops.base.layouts import row_major
 from ..ops.base.primitive import Primitive
-from ..ops.rows import OnLines
 from .pointwise_text import VALUE
 from .text_plan import Plan, definition_of, is_reduction
 
@@ -106,7 +104,7 @@ def specialisable(cls: Any) -> bool:
 
 def write(plan: Plan, scope: dict) -> str:
     """Return the operation's source; add the names that it uses to `scope`."""
-    impl = by_lines(plan.cls) if issubclass(plan.cls, OnLines) else plan.cls.impl
+    impl = plan.cls.impl
     on_arrays = formula.on_arrays if plan.cls.arrays is True else lambda f: f
     scope |= {
         "layout": plan.cls.layout,
@@ -117,14 +115,6 @@ def write(plan: Plan, scope: dict) -> str:
         "listen": listener(plan.cls.function_name()),
     } | {"d" + k: on_arrays(f) for k, f in plan.formulas.items()}
     return write_apply(plan) + (write_pull(plan) if pullable(plan) else "")
-
-
-def by_lines(cls: Any) -> Callable:
-    """Return impl of an operation along lines; it begins with the direct call of the kernel, where one is known."""
-    args = ", ".join([f"a{i}" for i in range(len(cls.names))])
-    results = "found[0]" if len(cls.gives) == 1 else "tuple(found)"
-    by_kernel = f"lambda {args}: impl({args}) if (found := quick({args})) is None else {results}"
-    return eval(by_kernel, {"impl": cls.impl, "quick": row_kernels.forward_plan(cls).quick})
 
 
 def write_apply(plan: Plan) -> str:

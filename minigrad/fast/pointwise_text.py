@@ -240,8 +240,8 @@ def large(cls: Any, compute: Callable) -> Callable:
     def run(*arrays: Any) -> Any:
         if light and is_few(arrays[0]):
             return compute(*arrays)
-        call = None if own else pointwise_calls.known(cls, arrays)
         try:
+            call = None if own else pointwise_calls.call_for(cls, arrays)
             return cls.compute(*arrays) if call is None else call(*arrays)
         except Exception:
             return cls.compute(*arrays)  # again, and reports it
@@ -258,15 +258,11 @@ def few(cls: Any, arrays: list, half: bool) -> str:
     if not isinstance(cls.ufunc, np.ufunc):
         in_memory = " and ".join([f"type({a}) is ndarray" for a in arrays])
         return f"{arrays[0]}.size < {pointwise_calls.kernel_threshold(cls)} and {in_memory}"
+    if not cls.numpy_is:
+        return ""
     # a GPU has one kernel for all sizes, and bools have none
     always = f" or type({arrays[0]}) is not ndarray" + " or kind is BOOL" * ("BOOL" in kinds_of(cls))
-    if pointwise_calls.has_kernel(cls):
-        return f"{arrays[0]}.size < {pointwise_calls.kernel_threshold(cls)}{always}"
-    if len(arrays) == 1:
-        return ""
-    x, y = arrays
-    alike = f"{x}.shape == {y}.shape and {x}.flags.forc and {y}.flags.forc"  # whole arrays, without repetition
-    return f"{x}.size < {pointwise_calls.BROADCAST_FROM} or {alike}{always}"
+    return f"{arrays[0]}.size < {pointwise_calls.kernel_threshold(cls)}{always}"
 
 
 def write_partial(plan: Plan, k: str, scope: dict) -> str:
