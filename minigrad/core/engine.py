@@ -120,7 +120,9 @@ def run(
         running.set(this.around)
         if silent is not None:
             restore(silent)
-    this.ended(found := found and {k: to_tensor(g) for k, g in found.items()})
+    found = found and {k: to_tensor(g) for k, g in found.items()}
+    if this.callbacks or events.backward_ends is not unheard:
+        this.ended(found)
     return found
 
 
@@ -137,12 +139,14 @@ def backward_loop(this: BackwardRun, grads: Sequence) -> dict:
     targets, useful, step, freed, owned = this.targets, this.useful, this.step, this.freed, this.owned
     paths = None if targets is None else useful | targets
     direct = step is step_on_arrays  # a written-out backward needs no step around it
-    begin(this, waiting, heap, grads)
+    for edge, g in zip(this.roots, grads, strict=True):
+        give(waiting, heap, edge, g)
+    if freed is not None and heap:
+        freed.root = -heap[0][0]
     while heap:
         node = heappop(heap)[1]
         this.node, g = node, waiting.pop(node)
-        if node._hooks is not None:
-            g = hooked(node, g)
+        g = g if node._hooks is None else hooked(node, g)
         if paths is None:
             if type(node) is Leaf:
                 this.end(node, g, this)
@@ -165,14 +169,6 @@ def backward_loop(this: BackwardRun, grads: Sequence) -> dict:
                 heappush(heap, (-edge._seq if type(edge) is not Leaf else -this.turn(edge), edge))
     reach_leaves(this, leaves, found)
     return found
-
-
-def begin(this: BackwardRun, waiting: dict, heap: list, grads: Sequence) -> None:
-    """Give the roots their gradients."""
-    for edge, g in zip(this.roots, grads, strict=True):
-        give(waiting, heap, edge, g)
-    if this.freed is not None and heap:
-        this.freed.root = -heap[0][0]
 
 
 def ends_here(this: BackwardRun, node: Node | Leaf, g: Gradient | list, found: dict) -> bool:

@@ -313,7 +313,7 @@ def spread(d: Array, shape: tuple) -> Array:
     """Return a gradient broadcast over the reduced dimensions; a small one is copied, because NumPy is much faster on that."""
     if d.shape == shape:
         return d
-    if math.prod(shape) > pointwise_gradients.GRADIENTS_FROM or on_device(d):
+    if len(KINDS) > 1 and on_device(d) or math.prod(shape) > pointwise_gradients.GRADIENTS_FROM:
         return np.broadcast_to(d, shape)
     out = np.empty(shape, d.dtype)
     out[...] = d
