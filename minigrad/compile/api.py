@@ -145,7 +145,7 @@ class CompiledCallable:
         for known in self.by_sizes.get(sizes(args), ()):
             if (result := known.fast_path(self, args, kwargs)) is not MISS:
                 self.remember(known)
-                return result
+                return result if known.reason is None else self._eagerly(known.reason, args, kwargs)
         return self._first(args, kwargs)
 
     def again(self, first: Specialisation, args: tuple, kwargs: dict) -> Any:
@@ -188,6 +188,8 @@ class CompiledCallable:
                 self._add(Eager(self, args, kwargs, Refused(why, fix=GROWS)))
             # kernels for single operations would take seconds to compile, and the next call does not need them
             return by_numpy(self.function, *args, **kwargs)
+        if made.reason is not None:
+            return self._eagerly(made.reason, args, kwargs)
         result = made.fast_path(self, args, kwargs)
         return self.function(*args, **kwargs) if result is MISS else result
 
