@@ -1,6 +1,6 @@
 """compile: capture a function once for each kind of arguments, generate one Numba module from it, and run that.
 
-A call looks up the specialisation for the dtypes, sizes and layouts of its arguments and runs it. A new kind of arguments
+A call tries the functions for the kinds of calls so far, each of which first checks its arguments (fast_call.py). A new kind
 gets a new specialisation (specialization.py): it is captured (trace.py), lowered to simple operations (rules.py), fused
 (fuse.py) and written (module_text.py). New sizes are captured again, so that no assumption about sizes is needed; they
 usually give the same source, which is compiled only once. A function that does something that is not allowed (checks.py) runs
@@ -16,20 +16,19 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from ..arrays.dtypes import default
 from ..autograd.profiler import Profiler, span
 from ..config import GENERIC
 from ..core.frames import OFF, ON, current
 from ..errors import OutsideError, error, warn
 from ..events import intercept, unheard
-from ..func.tree import check_function, flatten, keys_of
+from ..func.tree import check_function
 from ..kernels.fallback import by_numpy
 from .captured_steps import Refused
 from .guards import MISS
-from .specialization import Eager, Specialisation, kind
+from .specialization import Eager, Specialisation, sizes
 from .versions import change, describe
 
-FAST_PATHS = 4  # most recently used specialisations; they are tried before the arguments are examined
+FAST_PATHS = 4  # compiled calls that are tried first
 OFTEN = 8  # distinct sources compiled for one function: more are probably a mistake, so a warning follows
 MANY = 32  # beyond this, new kinds of calls run eagerly
 ALL = 256  # the same for captures, many of which may give one source
@@ -106,14 +105,13 @@ class CompiledCallable:
         functools.update_wrapper(self, f, updated=("__dict__",) if isinstance(f, types.FunctionType) else ())
         self.function, self.fullgraph = f, fullgraph
         self.name = getattr(f, "__name__", type(f).__name__)
-        self._table: dict[tuple, list] = {}
-        self._count = 0
-        self.versions: list[Specialisation] = []
+        self.every: list[Specialisation | Eager] = []  # the kinds of calls so far, the latest compiled one first
+        self.by_sizes: dict[tuple, list[Specialisation | Eager]] = {}
         self.varying: set[str] = set()  # paths of outside numbers that changed between calls
         self._texts: set[str] = set()  # sources compiled so far
         self._warned, self._once = False, 0
         self._reasons: dict[str, None] = {}
-        self.fast_paths: list[Callable] = []  # tried first, most recent first (fast_call.py)
+        self.fast_paths: list[Callable] = []  # those of the most recent compiled calls, which are tried first
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -124,8 +122,13 @@ class CompiledCallable:
     def __repr__(self) -> str:
         return f"<minigrad.compile of {self.name}, {self._counted()}>"
 
+    @property
+    def versions(self) -> list[Specialisation]:
+        """The specialisations that are compiled, the latest one last."""
+        return [one for one in reversed(self.every) if isinstance(one, Specialisation)]
+
     def _counted(self) -> str:
-        return f"{self._count} specialisation{'s' * (self._count != 1)}"
+        return f"{len(self.every)} specialisation{'s' * (len(self.every) != 1)}"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if intercept.dual_level_of is not unheard:  # the arguments may have tangents
@@ -139,96 +142,93 @@ class CompiledCallable:
                 return self(*args, **kwargs)
         if frame is not ON and frame is not OFF or GENERIC:
             return self.function(*args, **kwargs)
-        if kwargs or any([isinstance(a, (tuple, list, dict)) or type(a).__module__ == "collections" for a in args]):
-            (leaves, spec), keys = flatten((args, kwargs)), keys_of((args, kwargs))
-        else:
-            leaves, spec, keys = args, len(args), None
-        key = (spec, keys, frame is ON, default(), *[kind(a, frame is ON) for a in leaves])
-        for found in self._table.get(key, ()):
-            if (result := found.fast_path(self, args, kwargs)) is not MISS:
-                self._remember(found)
-                return result
-        return self._first(key, leaves, spec, args, kwargs)
+        for known in self.by_sizes.get(sizes(args), ()):
+            if (result := known.fast_path(self, args, kwargs)) is not MISS:
+                self.remember(known)
+                return result if known.reason is None else self._eagerly(known.reason, args, kwargs)
+        return self._first(args, kwargs)
 
     def again(self, first: Specialisation, args: tuple, kwargs: dict) -> Any:
         """Compile a kind of call whose first call ran eagerly, and run it."""
         with _capture_lock:
-            key = next((key for key, found in self._table.items() if first in found), None)
-            if key is not None:
-                self._table[key].remove(first)
-                self.versions.remove(first)
-                self.fast_paths = [one for one in self.fast_paths if one is not first.fast_path]
-                self._count -= 1
-        if key is None:  # another thread has done so
-            return self(*args, **kwargs)
-        return self._first(key, *flatten((args, kwargs)), args, kwargs, True)
+            known = first in self.every
+            self._keep([one for one in self.every if one is not first])
+            self.fast_paths = [one for one in self.fast_paths if one is not first.fast_path]
+        return self._first(args, kwargs, True) if known else self(*args, **kwargs)  # else another thread has done so
 
-    def _first(self, key: tuple, leaves: Any, spec: Any, args: tuple, kwargs: dict, again: bool = False) -> Any:
+    def _first(self, args: tuple, kwargs: dict, again: bool = False) -> Any:
         """Handle the first call of a new kind: capture and compile, or run eagerly."""
-        if self._count >= ALL:
-            return self._eagerly(Eager(f"it was called in more than {ALL} different ways", None, False), args, kwargs)
+        if len(self.every) >= ALL:
+            return self._eagerly(Refused(f"it was called in more than {ALL} different ways", loud=False), args, kwargs)
         if len(self._texts) >= MANY:
             why, fix = self.often()
-            made = Eager(f"it was compiled {len(self._texts)} times: {why}", None, True, fix)
-            return self._eagerly(made, args, kwargs)
+            return self._eagerly(Refused(f"it was compiled {len(self._texts)} times: {why}", fix=fix), args, kwargs)
         with _capture_lock:
             try:
-                made = Specialisation(self, leaves, spec, args, kwargs, again)
+                made = Specialisation(self, args, kwargs, again)
             except Refused as e:
-                made = Eager(e.why, e.place, e.loud, e.fix)
+                made = Eager(self, args, kwargs, e)
             except OutsideError:  # of an earlier call
                 raise
             except Exception as e:  # the program's own error, or one of minigrad's: the eager run shows which
                 result = self.function(*args, **kwargs)
                 what = getattr(e, "problem", "") or str(e).partition("\n")[0] or type(e).__name__
-                made = Eager(f"its capture failed: {what}", getattr(e, "place", None), True, getattr(e, "remedy", ""))
-                self._add(key, made)
+                reason = Refused(f"its capture failed: {what}", getattr(e, "place", None), fix=getattr(e, "remedy", ""))
+                self._add(Eager(self, args, kwargs, reason))
                 if self.fullgraph:
-                    raise self.refused(made) from None
-                self.warn(made.why, made.fix)
+                    raise self.refused(reason) from None
+                self.warn(reason.why, reason.fix)
                 return result
-            self._add(key, made)
+            self._add(made)
         if made.once and not again:
             # such as an optimizer's first step, which creates its state: not worth compiling unless it keeps happening
             self._once += 1
             if self._once > OFTEN:
                 why = f"{self._once} calls each changed state that the next call depends on"
-                self._add(key, Eager(why, None, True, GROWS))
+                self._add(Eager(self, args, kwargs, Refused(why, fix=GROWS)))
             # kernels for single operations would take seconds to compile, and the next call does not need them
             return by_numpy(self.function, *args, **kwargs)
+        if made.reason is not None:
+            return self._eagerly(made.reason, args, kwargs)
         result = made.fast_path(self, args, kwargs)
         return self.function(*args, **kwargs) if result is MISS else result
 
-    def _remember(self, found: Any) -> None:
-        """Move a used specialisation to the front, so that the next call tries it first."""
-        if isinstance(found, Specialisation):
-            self.fast_paths.insert(0, found.fast_path)
-            del self.fast_paths[FAST_PATHS:]
+    def remember(self, known: Specialisation | Eager) -> None:
+        """Let the next calls try a compiled kind of call first."""
+        if isinstance(known, Specialisation):
+            self.fast_paths = [known.fast_path, *self.fast_paths[: FAST_PATHS - 1]]
 
-    def _add(self, key: tuple, made: Any) -> None:
-        self._table.setdefault(key, []).insert(0, made)
-        self._count += 1
-        if isinstance(made, Specialisation):
-            self._remember(made)
-            self._texts |= {made.entry.program.text} if made.entry is not None and not made.once else set()
-            self.versions.append(made)
-            if len(self._texts) > OFTEN and not self._warned:
-                self._warned = True
-                why, fix = self.often()
-                warn("compile-often", f"compile({self.name})", f"was compiled {len(self._texts)} times: {why}", fix)
+    def _keep(self, every: list) -> None:
+        """Set the kinds of calls."""
+        found: dict[tuple, list] = {}
+        for one in every:
+            found.setdefault(one.sizes, []).append(one)
+        self.every, self.by_sizes = every, found
+
+    def _add(self, made: Specialisation | Eager) -> None:
+        if isinstance(made, Eager):
+            self._keep([*self.every, made])  # last: a compiled call of the same kind may come back
+            return
+        self._keep([made, *self.every])
+        self.remember(made)
+        self._texts |= {made.entry.program.text} if made.entry is not None and not made.once else set()
+        if len(self._texts) > OFTEN and not self._warned:
+            self._warned = True
+            why, fix = self.often()
+            warn("compile-often", f"compile({self.name})", f"was compiled {len(self._texts)} times: {why}", fix)
 
     def often(self) -> tuple[str, str]:
         """Return the reason for many versions, and a fix."""
         found = change(self.versions)
         return (str(found), found.remedy) if found else ("its arguments differ", "explain() lists what each is for")
 
-    def _eagerly(self, made: Eager, args: tuple, kwargs: dict) -> Any:
+    def _eagerly(self, reason: Refused, args: tuple, kwargs: dict) -> Any:
         """Run the function eagerly, and warn once per reason."""
-        if self.fullgraph and made.loud:
-            raise self.refused(made)
-        if made.why not in self._reasons:
-            at = f"\n  at {made.place}" if made.place is not None else ""
-            self.warn(made.why, made.fix, at, made.loud)
+        if self.fullgraph and reason.loud:
+            raise self.refused(reason)
+        if reason.why not in self._reasons:
+            at = f"\n  at {reason.place}" if reason.place is not None else ""
+            self.warn(reason.why, reason.fix, at, reason.loud)
         return self.function(*args, **kwargs)
 
     def warn(self, why: str, fix: str = "", at: str = "", loud: bool = True) -> None:
@@ -237,10 +237,10 @@ class CompiledCallable:
         if loud:
             warn("compile-eager", f"compile({self.name})", f"runs eagerly, because {why}{at}", fix)
 
-    def refused(self, made: Eager) -> Exception:
+    def refused(self, reason: Refused) -> Exception:
         """Return the error for a function that cannot be compiled with fullgraph=True."""
-        fix = f"{made.fix or 'change that'}; or compile without fullgraph=True to run it eagerly"
-        return error(RuntimeError, f"compile({self.name})", f"cannot be compiled: {made.why}", fix, made.place)
+        fix = f"{reason.fix or 'change that'}; or compile without fullgraph=True to run it eagerly"
+        return error(RuntimeError, f"compile({self.name})", f"cannot be compiled: {reason.why}", fix, reason.place)
 
     # ------------------------------------------------------------------ inspection
     def source(self, part: str = "forward") -> str:
@@ -288,4 +288,4 @@ class CompiledCallable:
         if made.entry is not None:
             return made
         args, kwargs = made.example()  # it was called once, and a second call may never come
-        return Specialisation(self, *flatten((args, kwargs)), args, kwargs, True)
+        return Specialisation(self, args, kwargs, True)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.frames import OFF, Frame, current, enter
 from ..core.graph import Leaf
 from ..core.tensor import Box, Tensor
-from ..events import Interceptor, events, lock
+from ..events import Interceptor, events
 from ..func.tree import flatten, rebuild
 from ..kernels.cache import without
 from ..scopes import undoing
 from .captured_steps import VALUES, Refused
 from .symbols import is_symbolic, plain
-from .trace import CaptureTrace
+
+if TYPE_CHECKING:
+    from .trace import CaptureTrace
 
 capturing: ContextVar[Any] = ContextVar("minigrad.capture", default=None)  # the running CaptureTrace
 
@@ -30,11 +32,11 @@ def tracing(trace: CaptureTrace, grad: bool):
         capturing.set(around)
         without.set(alone)
         trace.restore()
-        CAPTURES.listen(trace, False)
+        events.remove(trace)
 
     with undoing(restore):
         try:
-            CAPTURES.listen(trace, True)
+            events.add(trace)
             capturing.set(trace)
             without.set(True)  # no user sees the values
             enter(Frame(trace, grad, None, False, OFF))
@@ -50,72 +52,58 @@ def tracing(trace: CaptureTrace, grad: bool):
                 del refused  # as in raise_instead
 
 
-def traced(t: Tensor | None) -> CaptureTrace | None:
-    """Return the running capture if it is responsible for `t` (or for code that has no tensor); else None."""
-    trace = capturing.get()
-    elsewhere = t._layer is not trace if type(t) is Box else current() is OFF
-    return None if elsewhere else trace
+class CapturedReads(Interceptor):
+    """The base of CaptureTrace that follows what captured code does to tensors, apart from operations."""
 
-
-class Captures(Interceptor):
-    """Follows what code that is captured does to tensors, apart from operations; it listens only while a capture runs."""
-
-    def __init__(self) -> None:
-        self.running: set[CaptureTrace] = set()  # in all threads
-
-    def listen(self, trace: CaptureTrace, on: bool) -> None:
-        """Note that a capture begins or ends."""
-        with lock:
-            (self.running.add if on else self.running.discard)(trace)
-            (events.add if self.running else events.remove)(self)
+    def sees(self, t: Tensor | None) -> bool:
+        """Return True if this capture runs here, and is responsible for `t` (or for code that has no tensor)."""
+        return capturing.get() is self and (t._layer is self if type(t) is Box else current() is not OFF)
 
     def tracked(self, t: Tensor, before: Leaf | None) -> None:
-        """Record that a tensor starts or stops requiring gradients."""
-        if (trace := traced(t)) is not None:
-            trace.track(t, before)
+        """Record that a tensor starts or stops requiring gradients; `before` is its previous edge."""
+        if self.sees(t):
+            self.edges.setdefault(id(t), (t, before))
+            self.own(t)._edge = t._edge
 
     def changes(self, what: str, t: Tensor | None = None) -> None:
         """Refuse to change a tensor from outside, or to read or change the state of a generator."""
-        if (trace := traced(t)) is not None and (type(t) is not Box or trace.is_input(t)):
-            raise trace.refuse(f"it {what}")
+        if self.sees(t) and (type(t) is not Box or self.is_input(t)):
+            raise self.refuse(f"it {what}")
 
     def numbers(self, data: Any) -> Any:
         """Record that a tensor is about to be made of symbolic numbers; return them as plain Python numbers."""
-        if (trace := traced(None)) is None:
+        if not self.sees(None):
             return None
         flat, tree = flatten(data)
         if not any(map(is_symbolic, flat)):
             return None
-        trace.elements = flat
+        self.elements = flat
         return rebuild(tree, list(map(plain, flat)))
 
     def item(self, t: Tensor) -> Any:
         """Return the number for item()."""
-        if (trace := traced(t)) is None:
+        if not self.sees(t):
             return None
-        if (symbol := trace.number(t)) is None and type(t) is not Box:
-            raise self.unrecorded(trace, t, "item")
+        if (symbol := self.number(t)) is None and type(t) is not Box:
+            raise self.unrecorded(t, "item")
         return symbol
 
     def read(self, t: Tensor, how: str) -> None:
         """Refuse to read the values of a tensor, from outside or traced, apart from item()."""
-        if (trace := traced(t)) is None or how == "item":
+        if not self.sees(t) or how == "item":
             return
         if how == "grad":
-            trace.look_at_grad(t)
+            self.look_at_grad(t)
         elif how == "grad_fn":
-            trace.look_at_history(t)
+            self.look_at_history(t)
         else:
-            raise self.unrecorded(trace, t, how)
+            raise self.unrecorded(t, how)
 
-    def unrecorded(self, trace: CaptureTrace, t: Tensor, how: str) -> Refused:
+    def unrecorded(self, t: Tensor, how: str) -> Refused:
         """Return the exception for a read that is not recorded."""
         if type(t) is not Box:
-            return trace.refuse(
+            return self.refuse(
                 f"it reads the value of a tensor ({how}), which can change from call to call", fix=VALUES
             )
         what = f"it accesses the memory of a tensor of shape {tuple(t.shape)} with {how}(), which is not recorded"
-        return trace.refuse(what, fix="use minigrad's operations instead of NumPy's")
-
-
-CAPTURES = Captures()
+        return self.refuse(what, fix="use minigrad's operations instead of NumPy's")

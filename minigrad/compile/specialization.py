@@ -8,7 +8,7 @@ one node, whose backward is the other program (differentiation.py).
 from __future__ import annotations
 
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +19,6 @@ from ..core.graph import history
 from ..core.tensor import Tensor, wrap
 from ..errors import OutsideError
 from ..func.tree import flatten, rebuild
-from ..places import Place
 from .allowed import is_module, is_plain
 from .backward_programs import BackwardPrograms
 from .captured_program import Captured, argument_names
@@ -34,55 +33,50 @@ if TYPE_CHECKING:
     from .api import CompiledCallable
 
 
-def kind(a: Any, grad: bool) -> tuple:
-    """Return the properties of an argument that a specialisation depends on."""
-    if isinstance(a, Tensor):
-        x = a._a
-        layout = True if x.flags.c_contiguous else x.strides
-        edge = a._edge if a._view is None else history(a)
-        return type(a), type(x), x.dtype, x.shape, layout, grad and edge is not None
-    if type(a) in (float, int) and may_vary(a):
-        return (type(a),)
-    if is_plain(a):
-        try:
-            hash(a)
-        except TypeError:
-            return (type(a), repr(a))
-        return (type(a), a, repr(a)) if isinstance(a, (float, complex)) else (type(a), a)
-    # a call with a NumPy array runs eagerly, whatever the array
-    return (type(a),) if isinstance(a, np.ndarray) else (type(a), id(a))
+class Call:
+    """One kind of call, by its arguments: `fast_path` handles such calls, and returns MISS for others."""
+
+    fast_path: Callable
+    reason: Refused | None = None  # for which such calls run eagerly
+    differentiates = once = False
+    entry: Any = None
+    inputs: list[Tensor] = []
+
+    def __init__(self, owner: CompiledCallable, args: tuple, kwargs: dict):
+        self.owner, self.grad, self.sizes = owner, current() is ON, sizes(args)
+        self.leaves, self.tree = flatten((args, kwargs))
+        self.n_leaves = len(self.leaves)
+        self.numbers = [i for i, a in enumerate(self.leaves) if may_vary(a)]  # leaves that are parameters
 
 
-class Eager:
+def sizes(args: tuple) -> tuple:
+    """Return the sizes of the tensors among some arguments, and the classes of the others, by which a call is found."""
+    return tuple([a._a.shape if type(a) is Tensor else type(a) for a in args])
+
+
+class Eager(Call):
     """A kind of call that runs eagerly."""
 
-    once = False
-
-    def __init__(self, why: str, place: Place | None, loud: bool, fix: str = ""):
-        self.why, self.place, self.loud, self.fix = why, place, loud, fix
-
-    def fast_path(self, owner: CompiledCallable, args: tuple, kwargs: dict) -> Any:
-        """Run the function eagerly."""
-        return owner._eagerly(self, args, kwargs)
+    def __init__(self, owner: CompiledCallable, args: tuple, kwargs: dict, reason: Refused):
+        super().__init__(owner, args, kwargs)
+        self.reason = Refused(reason.why, reason.place, reason.loud, reason.fix)  # without the frames that raised it
+        self.fast_path = fast_path(self, args, kwargs)
+        self.leaves = []  # release the tensors
 
 
-class Specialisation:
-    """The program for one kind of arguments.
+class Specialisation(Call):
+    """The program for one kind of call.
 
     A call that changes a value on which the next call depends (`once`) is usually the only one of its kind: its program is
     generated if such a call comes `again`. Until then, `entry` is None.
     """
 
-    def __init__(self, owner: CompiledCallable, leaves: Any, spec: Any, args: tuple, kwargs: dict, again: bool = False):
-        self.owner, self.grad, self.again = owner, current() is ON, again
-        self.tree = flatten((args, kwargs))[1] if isinstance(spec, int) else spec
-        self.names = argument_names(owner.function, args, kwargs)
-        self.example_leaves = [None if isinstance(a, Tensor) else a for a in leaves]
-        self.n_leaves, self.leaves = len(leaves), list(leaves)
-        self.inputs: list[Tensor] = []
+    def __init__(self, owner: CompiledCallable, args: tuple, kwargs: dict, again: bool = False):
+        super().__init__(owner, args, kwargs)
+        self.again, self.names = again, argument_names(owner.function, args, kwargs)
+        self.example_leaves = [None if isinstance(a, Tensor) else a for a in self.leaves]
         self.items: dict[int, int] = {}  # id of an input whose number the program reads -> the leaf for it
         self.computed: list[int] = []  # leaves for numbers that the program computes
-        self.numbers = [i for i, a in enumerate(self.leaves) if may_vary(a)]  # leaves that are parameters
         self.backwards: BackwardPrograms | None = None
         self.described: tuple = ()  # properties shared by all nodes of this program (differentiation.py)
         first = self.captured()
@@ -154,7 +148,6 @@ class Specialisation:
         self.result_tree, self.results = c.result_tree, c.results
         # side effects of a call, and True if they make every call another kind of call
         self.effects, self.once = c.effects, c.once
-        self.entry: Any = None
         self.differentiates = trace.differentiates
         self.inputs = trace.outside
         inputs_by_id = {id(t): k for k, t in enumerate(trace.outside)}
@@ -228,6 +221,8 @@ class Specialisation:
     # ------------------------------------------------------------------ failures
     def failed(self, owner: CompiledCallable, e: Exception, args: tuple, kwargs: dict) -> Any:
         """Handle an exception in the generated code: run eagerly, which raises the program's own error if there is one."""
+        if isinstance(e, Refused):  # it has failed before
+            return owner._eagerly(e, args, kwargs)
         result = owner.function(*args, **kwargs)  # raises a program's own error at the user's line
         if self.on_device and isinstance(e, IndexError):  # from an earlier call (kernels/cuda/index_errors.py)
             try:
@@ -240,11 +235,11 @@ class Specialisation:
     def give_up(self, owner: CompiledCallable, e: Exception) -> None:
         """Run eagerly from now on: the generated code failed where eager code does not."""
         why = f"the generated code failed: {type(e).__name__}: {(str(e).splitlines() or [''])[0]}"
-        for found in owner._table.values():
-            for i, s in enumerate(found):
-                if s is self:
-                    found[i] = Eager(why, None, True)
-        owner.fast_paths.clear()
+
+        def entry(*_: Any) -> None:
+            raise Refused(why)
+
+        self.fast_path.__globals__["entry"] = entry
         owner.warn(why)
 
     # ------------------------------------------------------------------ inspection

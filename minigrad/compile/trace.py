@@ -32,6 +32,7 @@ from ..ops.index import SIZED_BY_VALUES, NonZero
 from ..ops.sort import DataDependent
 from ..places import Place, user_frame, user_place
 from . import selections, tensors_from_numbers, traced_writes
+from .capture import CapturedReads
 from .captured_steps import (
     HANDLED,
     VALUES,
@@ -53,15 +54,15 @@ BY_VALUE = (NonZero, DataDependent)  # the sizes of their results depend on valu
 BY_MEMORY = {"as_strided", "view_dtype"}  # their results depend on memory layout
 
 
-class CaptureTrace(Grad):
+class CaptureTrace(CapturedReads, Grad):
     """One running capture."""
 
     name = "compile"
     accumulates = compares = True
 
-    def __init__(self, guards: Guards, numbers: Any):
+    def __init__(self, guards: Guards, symbols: Any):
         self.steps: list[CapturedStep] = []
-        self.guards, self.numbers = guards, numbers  # `numbers` creates symbols
+        self.guards, self.symbols = guards, symbols  # `symbols` creates those for numbers
         guards.found, guards.refuse = self.outside_tensor, self.refuse
         # arguments, then hidden inputs: value, expression of a hidden input (None: an argument), box
         self.inputs: list[tuple[CapturedValue, str | None, Box]] = []
@@ -92,7 +93,7 @@ class CaptureTrace(Grad):
 
     def forget(self) -> None:
         """Drop all tensors. Boxes refer to their layer: such cycles would stay in memory until Python collects garbage."""
-        self.numbers, self.refused, self.inputs, self.outside = None, None, [], []
+        self.symbols, self.refused, self.inputs, self.outside = None, None, [], []
         for found in (self._boxes, self._known, self.selections, self.grads, self._kept, self._written, self.steps):
             found.clear()
 
@@ -282,11 +283,6 @@ class CaptureTrace(Grad):
         """Return True if the function has read the `.grad` that a tensor had before the call."""
         return id(t) in self._seen
 
-    def track(self, t: Tensor, before: Leaf | None) -> None:
-        """Record that a tensor starts or stops requiring gradients; `before` is its previous edge."""
-        self.edges.setdefault(id(t), (t, before))
-        self.own(t)._edge = t._edge
-
     def tracks_others(self) -> bool:
         """Return True if an outside tensor ends with a different requires_grad than it had before."""
         outside = [(t, edge) for t, edge in self.edges.values() if id(t) in self._outside or self.is_input(t)]
@@ -309,8 +305,8 @@ class CaptureTrace(Grad):
             return None
         k = next((k for k, (given, _, box) in enumerate(self.inputs) if box is b and given is v), None)
         if k is not None and not on_device(a):
-            return self.numbers.of_input(self.outside[k])
-        return self.numbers.of_result(b, v)
+            return self.symbols.of_input(self.outside[k])
+        return self.symbols.of_result(b, v)
 
     def depends(self) -> Refused:
         """Return the exception for a program that would depend on a value that it computes itself."""

@@ -25,7 +25,7 @@ def test_grad_of_parameters_and_arguments():
         return f, lambda k: (torch.ones(3) * k,), lambda: [w.grad, v.grad]
 
     c = runs_as_eager(make, 4)
-    assert c._count == 2
+    assert len(c.every) == 2
 
     def of_arguments():
         w = torch.randn(3, requires_grad=True)
@@ -37,7 +37,7 @@ def test_grad_of_parameters_and_arguments():
         return f, lambda k: (w, x * k), lambda: [w.grad]
 
     c = runs_as_eager(of_arguments, 4)
-    assert c._count == 2
+    assert len(c.every) == 2
 
 
 def test_gradients_set_to_none_between_calls():
@@ -51,7 +51,7 @@ def test_gradients_set_to_none_between_calls():
         f(x), f(x)
         assert w.grad.tolist() == [6, 8]
         w.grad = None
-    assert f._count == 2
+    assert len(f.every) == 2
 
 
 def test_a_gradient_that_is_replaced_leaves_the_old_one_alone():
@@ -189,7 +189,7 @@ def test_gradients_are_cleared_also_where_there_were_none_at_first():
         c(torch.ones(2), y)
         assert a.grad is None and b.grad is None and y.grad is None
         (a * b * y).sum().backward()
-    assert c._count == 1
+    assert len(c.every) == 1
 
 
 def test_a_first_gradient_is_compiled_when_such_a_call_comes_again(interpreted):
@@ -201,4 +201,4 @@ def test_a_first_gradient_is_compiled_when_such_a_call_comes_again(interpreted):
         w.grad = None
         f(x)
         assert w.grad.tolist() == [1, 2] and f.versions[-1].entry is not None
-    assert f._count == len(f.versions) == 1
+    assert len(f.every) == len(f.versions) == 1

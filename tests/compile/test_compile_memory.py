@@ -42,7 +42,7 @@ def test_nothing_of_a_capture_is_kept():
     c, x = compile(f, fullgraph=True), torch.ones(1000, 1000)
     tracemalloc.start()
     try:
-        made = Specialisation(c, (x, 2), 2, (x, 2), {})  # runs nothing yet
+        made = Specialisation(c, (x, 2), {})  # runs nothing yet
         gc.collect()
         assert tracemalloc.get_traced_memory()[0] < 1.5 * x._a.nbytes  # an example of the argument, for graph()
     finally:
@@ -63,7 +63,7 @@ def test_a_capture_waits_for_no_collector():
     gc.disable()
     tracemalloc.start()
     try:
-        Specialisation(c, (x, 2.0), 2, (x, 2.0), {})
+        Specialisation(c, (x, 2.0), {})
         kept, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

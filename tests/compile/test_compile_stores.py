@@ -171,4 +171,4 @@ def test_what_grows_with_each_call_is_given_up():
         for k in range(30):
             assert c(torch.ones(2), k).tolist() == [2, 2]
     assert len(said) == 1, [str(one.message) for one in said]
-    assert list(opt.state[w]) == list(range(30)) and c._count == 10
+    assert list(opt.state[w]) == list(range(30)) and len(c.every) == 10
