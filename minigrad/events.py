@@ -114,8 +114,8 @@ class Interceptor(Observer):
     def layer_process(self, process: Callable) -> Any:
         """Answer with a function to call instead of a layer's method `process`, (frame, cls, args)."""
 
-    def dual_level_of(self, args: Sequence, roots: Sequence = ()) -> Any:
-        """Answer with another thread's dual level, at which an argument, or a tensor saved behind `roots`, has a tangent."""
+    def dual_level_of(self, args: Sequence) -> Any:
+        """Answer with another thread's dual level, at which an argument has a tangent."""
 
     def forward(self, run: Callable) -> Any:
         """Answer with a function to call instead of `run`, which runs a forward and setup_context: (frame, ctx, args)."""

@@ -15,7 +15,6 @@ from typing import Any
 
 from ..arrays.dtypes import FLOATS
 from ..core.context import Ctx, contains_identical
-from ..core.engine import reachable
 from ..core.frames import EAGER, OFF, ON, Frame, current, use
 from ..core.function import Function
 from ..core.graph import Node, ViewOf, output_index, producer
@@ -229,11 +228,11 @@ def zero_tangent(x: Tensor, level: Level) -> Tensor:
 class OtherThreads(Interceptor):
     """Finds the operations of other threads on the tensors of an open level."""
 
-    def dual_level_of(self, args: Sequence, roots: Sequence = ()) -> Level | None:
-        """Return the open level of another thread at which an argument, or a tensor saved behind `roots`, has a tangent."""
+    def dual_level_of(self, args: Sequence) -> Level | None:
+        """Return the open level of another thread at which an argument has a tangent."""
         known = _known.get()
         for level in list(opened):
-            if level not in known and (any([tangent_of(a, level) is not None for a in args]) or saves(roots, level)):
+            if level not in known and any([tangent_of(a, level) is not None for a in args]):
                 if any([other in opened for other in known]):
                     raise error(
                         RuntimeError,
@@ -260,14 +259,6 @@ def publish(level: Level, on: bool) -> None:
         ON.eager_ok = OFF.eager_ok = not there and not ON.observers  # written-out operations do not ask for levels
         if there == bool(opened):  # else another thread has opened or closed a level meanwhile
             return
-
-
-def saves(roots: Sequence, level: Level) -> bool:
-    """Return True if a node behind these edges has saved a tensor with a tangent."""
-    kept = [s for node in reachable(roots)[0] if type(node._saved) is tuple for s in node._saved if type(s) is Saved]
-    return any(
-        [carried(s.tangent, level) is not None if s.tangent else tangent_of(s.tensor, level) is not None for s in kept]
-    )
 
 
 def level_here(tensor: Tensor) -> Level | None:

@@ -65,34 +65,59 @@ class AttributeChecks:
 
     def get(self, a: Any, name: str) -> Any:
         """Return an attribute, and guard it if it can change between calls."""
-        cls = type(a)
-        if cls is types.MethodType and name not in ("__self__", "__func__"):
-            return self.get(a.__func__, name) if hasattr(a.__func__, name) else getattr(a, name)
         for kind, read in ((super, self.of_super), (types.ModuleType, self.of_module), (type, self.of_class)):
             if isinstance(a, kind):
                 return read(a, name)
-        if name == "__class__":
-            return self.type_of(a)
-        if isinstance(a, enum.Enum) and name in ("name", "value") and home(attribute_of(cls, name)) == "enum":
+        if type(a) is types.MethodType and name not in ("__self__", "__func__") and hasattr(a.__func__, name):
+            return self.get(a.__func__, name)
+        return self.type_of(a) if name == "__class__" else self.of_object(a, name)
+
+    def of_object(self, a: Any, name: str) -> Any:
+        """Return an attribute of an object: its own, or one of its class."""
+        if isinstance(a, enum.Enum) and name in ("name", "value") and home(attribute_of(type(a), name)) == "enum":
             name = f"_{name}_"
         self.look_at_lookup(a, name)
-        cls = self.trace.type_of(a) if type(a) is Box else cls
+        cls = self.trace.type_of(a) if type(a) is Box else type(a)
         raw, held = attribute_of(cls, name), self.held(a)
-        if type(raw) is property and is_user_function(raw.fget):
-            return self.call(self.of_own_class(a, name, raw.fget, ".fget"), a)
-        if name in held and not hasattr(type(raw), "__set__") and not hasattr(type(raw), "__delete__"):
+        if name in held and not is_data(raw):
             if raw is not MISSING and is_users(cls):  # a property would take precedence
                 self.guards.same(cls, name)
             return self.entry(a, held, name, f"{self.path(a)}.{name}")
         for store in STORES if is_module(a) and raw is MISSING else ():
             if name in held.get(store, ()):
                 return self.entry(a, held[store], name, f"{self.path(a)}.{name}")
-        if is_user_function(raw):
-            return types.MethodType(self.of_own_class(a, name, raw), a)
-        if type(raw) in (classmethod, staticmethod) and is_user_function(raw.__func__):
-            f = self.of_own_class(a, name, raw.__func__, ".__func__" if type(raw) is classmethod else "")
-            return types.MethodType(f, cls) if type(raw) is classmethod else f
-        return self.of_type(a, name, raw)
+        if function_in(raw) is None:
+            if isinstance(a, Tensor):
+                return self.of_tensor(a, name, raw)
+            if isinstance(a, (*SYMBOLIC, Ctx)) or isinstance(a, (*PLAIN, *CONTAINERS)) and not cls.__flags__ & MUTABLE:
+                return getattr(a, name)
+            if raw is MISSING:
+                return self.missing(a, name)
+            if type(raw) is types.MemberDescriptorType and not is_library(cls):
+                return self.guards.read(f"{self.path(a)}.{name}", f"{self.known(a)}.{name}", getattr(a, name))
+        return self.inherited(a, name, raw, cls)
+
+    def inherited(self, a: Any, name: str, raw: Any, cls: type) -> Any:
+        """Return an attribute that an object, a class or a `super()` has from a class, where it is `raw`."""
+        owner = a.__self__ if isinstance(a, super) else a
+        path, text = f"{cls.__name__}.{name}", f"{self.guards.constant(cls)}.{name}"
+        f, kind, is_class = function_in(raw), type(raw), isinstance(owner, type)
+        if owner is a and not is_class:
+            self.from_class(a, name)
+        if f is not None and not (is_class and kind is property):
+            f = self.guards.read(path, text + {property: ".fget", classmethod: ".__func__"}.get(kind, ""), f)
+            if kind is property:
+                return self.call(f, owner)
+            if kind is classmethod:
+                return types.MethodType(f, owner if is_class else self.type_of(owner))
+            return f if is_class or kind is staticmethod else types.MethodType(f, owner)
+        if is_library(cls) or harmless(raw) or kind is types.GetSetDescriptorType and isinstance(owner, PLAIN):
+            if cls.__flags__ & MUTABLE:
+                self.guards.same(cls, name)
+            return getattr(a, name)
+        if hasattr(kind, "__get__"):
+            raise self.refuse(f"it reads {name} of a {cls.__name__}, which cannot be watched", OUTSIDE)
+        return self.guards.read(path, text, getattr(a, name))
 
     def look_at_lookup(self, a: Any, name: str) -> None:
         """Refuse an object whose class decides itself what its attributes are."""
@@ -106,25 +131,6 @@ class AttributeChecks:
     def held(self, a: Any) -> dict:
         """Return the attributes that an object has itself; a box has those of its tensor."""
         return getattr(self.trace.original(a) if type(a) is Box else a, "__dict__", {})
-
-    def of_type(self, a: Any, name: str, raw: Any) -> Any:
-        """Return an attribute that is none of the user's functions, and that the object does not hold itself."""
-        cls = type(a)
-        if isinstance(a, Tensor):
-            return self.of_tensor(a, name, raw)
-        if isinstance(a, (*SYMBOLIC, Ctx)) or isinstance(a, (*PLAIN, *CONTAINERS)) and not cls.__flags__ & MUTABLE:
-            return getattr(a, name)
-        if raw is MISSING:
-            return self.missing(a, name)
-        if is_library(cls) or harmless(raw) or isinstance(raw, types.GetSetDescriptorType) and isinstance(a, PLAIN):
-            self.from_class(a, name)
-            self.guards.same(cls, name)
-            return getattr(a, name)
-        if type(raw) is types.MemberDescriptorType:
-            return self.guards.read(f"{self.path(a)}.{name}", f"{self.known(a)}.{name}", getattr(a, name))
-        if hasattr(type(raw), "__get__"):
-            raise self.refuse(f"it reads {name} of a {cls.__name__}, which cannot be watched", OUTSIDE)
-        return self.of_own_class(a, name, raw)
 
     def of_tensor(self, a: Tensor, name: str, raw: Any) -> Any:
         """Return an attribute of a tensor: its class must keep it, and the tensor must not hide it."""
@@ -167,12 +173,6 @@ class AttributeChecks:
         holder = self.guards.names.get(id(held)) or self.guards.constant(held)
         return self.guards.read(path, f"{holder}[{name!r}]", held[name])
 
-    def of_own_class(self, a: Any, name: str, value: Any, suffix: str = "") -> Any:
-        """Return an attribute that an object has from its class."""
-        self.from_class(a, name)
-        cls = self.trace.type_of(a) if type(a) is Box else type(a)
-        return self.guards.read(f"{cls.__name__}.{name}", f"{self.guards.constant(cls)}.{name}{suffix}", value)
-
     def from_class(self, a: Any, name: str) -> None:
         """Guard that an object has no attribute that hides the one of its class."""
         held = getattr(a, "__dict__", None)
@@ -187,47 +187,21 @@ class AttributeChecks:
     def of_class(self, cls: Any, name: str) -> Any:
         """Return an attribute of a class."""
         raw, meta = attribute_of(cls, name), type(cls)
-        text, path = f"{self.guards.constant(cls)}.{name}", f"{cls.__name__}.{name}"
-        if (
-            not cls.__flags__ & MUTABLE
-            and meta is type
-            or is_library(cls)
-            and raw is not MISSING
-            and not is_user_function(raw)
-        ):
-            if cls.__flags__ & MUTABLE:
-                self.guards.same(cls, name)
+        if not cls.__flags__ & MUTABLE and meta is type:
             return getattr(cls, name)
+        if is_library(cls) and raw is not MISSING:
+            return self.inherited(cls, name, raw, cls)
         self.guards.shape(cls)
-        above = attribute_of(meta, name)
-        if (
-            runs_python(meta, ("__getattribute__", "__getattr__"))
-            or above is not MISSING
-            and (raw is MISSING or hasattr(type(above), "__set__"))
-        ):
-            return self.of_metaclass(cls, name, above)
+        path, above, decides = f"{cls.__name__}.{name}", attribute_of(meta, name), runs_python(meta, LOOKUP)
+        if decides or above is not MISSING and (raw is MISSING or is_data(above)):
+            if decides or vars(type).get(name) is not above:
+                raise self.refuse(f"it reads {path}, which {meta.__name__} computes", OUTSIDE)
+            value = getattr(cls, name)  # such as its name
+            return value if callable(value) else self.guards.read(path, f"{self.guards.constant(cls)}.{name}", value)
         if raw is MISSING:
             self.guards.guard(path, None, f"not hasattr({self.guards.constant(cls)}, {name!r})")
             return getattr(cls, name)  # raises
-        if type(raw) is classmethod:
-            if not is_user_function(raw.__func__):
-                self.guards.same(cls, name)
-                return getattr(cls, name)
-            return types.MethodType(self.guards.read(path, f"{text}.__func__", raw.__func__), cls)
-        if hasattr(type(raw), "__get__") and not harmless(raw):
-            raise self.refuse(f"it reads {path}, which cannot be watched")
-        return self.guards.read(path, text, getattr(cls, name))
-
-    def of_metaclass(self, cls: Any, name: str, above: Any) -> Any:
-        """Return an attribute that a class has from its metaclass, such as its name."""
-        meta, text = type(cls), f"{self.guards.constant(cls)}.{name}"
-        if not runs_python(meta, ("__getattribute__", "__getattr__")):
-            if is_user_function(above):
-                return types.MethodType(self.guards.read(f"{meta.__name__}.{name}", f"{text}.__func__", above), cls)
-            if above in (value := vars(type).values()) or not hasattr(type(above), "__get__"):
-                value = getattr(cls, name)
-                return value if callable(value) else self.guards.read(f"{cls.__name__}.{name}", text, value)
-        raise self.refuse(f"it reads {cls.__name__}.{name}, which {meta.__name__} computes", OUTSIDE)
+        return self.inherited(cls, name, raw, cls)
 
     def of_module(self, module: types.ModuleType, name: str) -> Any:
         """Return an attribute of a module."""
@@ -246,26 +220,14 @@ class AttributeChecks:
 
     def of_super(self, a: Any, name: str) -> Any:
         """Return an attribute of `super()`."""
-        bases = type(a.__self__).__mro__ if not isinstance(a.__self__, type) else a.__self__.__mro__
-        above = bases[bases.index(a.__thisclass__) + 1 :]
+        kind = a.__self__ if isinstance(a.__self__, type) else type(a.__self__)
+        above = kind.__mro__[kind.__mro__.index(a.__thisclass__) + 1 :]
         cls = next((base for base in above if name in vars(base)), None)
         if cls is None:
             return getattr(a, name)  # raises
-        raw, made = vars(cls)[name], f"super({self.guards.constant(a.__thisclass__)}, {self.known(a.__self__)})"
-        if type(raw) is property and is_user_function(raw.fget):
-            self.guards.same(cls, name)
-            return self.call(raw.fget, a.__self__)
-        value = getattr(a, name)
-        if isinstance(value, types.MethodType) and is_user_function(value.__func__):
-            f = self.guards.read(f"super().{name}", f"{made}.{name}.__func__", value.__func__)
-            return types.MethodType(f, value.__self__)
-        if not is_users(cls):
-            if cls.__flags__ & MUTABLE:
-                self.guards.same(cls, name)
-            return value
-        if hasattr(type(raw), "__get__") and type(raw) is not staticmethod:
-            raise self.refuse(f"it reads super().{name}, which cannot be watched", OUTSIDE)
-        return self.guards.read(f"super().{name}", f"{made}.{name}", value)
+        self.guards.same(kind, "__mro__")
+        self.guards.shape(kind)
+        return self.inherited(a, name, vars(cls)[name], cls)
 
     def known(self, a: Any) -> str:
         """Return the variable of an object from outside."""
@@ -329,6 +291,18 @@ class AttributeChecks:
                 if is_user_function(f) and home(f).partition(".")[0] not in sys.stdlib_module_names:
                     raise self.refuse(f"it calls isinstance() with {one!r}, whose {f.__name__} decides", OUTSIDE)
         return asks
+
+
+def function_in(raw: Any) -> Any:
+    """Return the user's function in an attribute of a class: a function, property, class method or static method; or None."""
+    kind = type(raw)
+    f = raw.fget if kind is property else raw.__func__ if kind in (classmethod, staticmethod) else raw
+    return f if is_user_function(f) else None
+
+
+def is_data(raw: Any) -> bool:
+    """Return True if an attribute of a class takes precedence over those of its objects."""
+    return hasattr(type(raw), "__set__") or hasattr(type(raw), "__delete__")
 
 
 def harmless(raw: Any) -> bool:

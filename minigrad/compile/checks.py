@@ -78,8 +78,10 @@ class Checks(AttributeChecks):
         super().__init__(guards, trace)
         guards.replacement = self.given
         self.functions: dict[int, tuple[Any, Any]] = {}  # by id: a user's function or Function, and the one with checks
-        self.special = {getattr: self.getattr, hasattr: self.hasattr, type: self.type_of, setattr: self.set,
-                        delattr: self.delete, isinstance: self.isinstance, issubclass: self.issubclass}  # fmt: skip
+        self.special = {getattr: self.getattr, hasattr: self.hasattr, type: self.type_of,
+                        isinstance: self.isinstance, issubclass: self.issubclass,
+                        setattr: lambda a, *given: setattr(Target(self, a), *given),
+                        delattr: lambda a, name: delattr(Target(self, a), name)}  # fmt: skip
 
     # ------------------------------------------------------------------ comparisons, entries, contexts
     def operand(self, a: Any) -> Any:
@@ -129,49 +131,23 @@ class Checks(AttributeChecks):
                     self.getattr(sys.modules[one], attribute, None)
 
     # ------------------------------------------------------------------ stores
-    def set(self, a: Any, name: str, value: Any) -> None:
-        """Store an attribute: of a tensor, a buffer or parameter of a module, or a node."""
-        own = isinstance(a, Tensor) and hasattr(attribute_of(type(a), name), "__set__")
-        held = is_module(a) and any(name in vars(a).get(store, ()) for store in STORES[:2])
-        if not (own or held or isinstance(a, Ctx)):
-            raise self.refuse(f"it sets {self.path(a)}.{name}, which outlives the call", RETURN)
-        setattr(a, name, value)
-
-    def delete(self, a: Any, name: str) -> None:
-        """Delete an attribute."""
-        if not isinstance(a, (Tensor, Ctx)) or not hasattr(attribute_of(type(a), name), "__delete__"):
-            raise self.refuse(f"it deletes {self.path(a)}.{name}, which outlives the call", RETURN)
-        delattr(a, name)
+    def target(self, a: Any) -> Target:
+        """Return a stand-in for an object in a statement that stores or deletes a part of it."""
+        return Target(self, a)
 
     def may_change(self, a: Any) -> bool:
         """Return True if a list, dict or set was made by this call, or belongs to an optimizer."""
         return isinstance(a, CONTAINERS) and (id(a) not in self.guards.names or id(a) in self.guards.states)
 
-    def set_item(self, a: Any, index: Any, value: Any) -> None:
-        """Store an entry."""
-        if not isinstance(a, Tensor) and not self.may_change(a):
-            raise self.refuse(f"it stores an entry in {self.path(a)}, which outlives the call", RETURN)
-        a[index] = value
-
-    def delete_item(self, a: Any, index: Any) -> None:
-        """Delete an entry."""
-        if not self.may_change(a):
-            raise self.refuse(f"it deletes an entry of {self.path(a)}, which outlives the call", RETURN)
-        del a[index]
-
     def augmented(self, op: str, a: Any, value: Any) -> Any:
         """Return the result of an assignment like `a += value`."""
+        return IN_PLACE[op](self.updated(a), value)
+
+    def updated(self, a: Any) -> Any:
+        """Return a value that an assignment like `a += value` may change."""
         if isinstance(a, (list, dict, set)) and not self.may_change(a):
             raise self.refuse(f"it changes {self.path(a)}, which outlives the call", RETURN)
-        return IN_PLACE[op](a, value)
-
-    def set_augmented(self, op: str, a: Any, name: str, value: Any) -> None:
-        """Stand for `a.name += value`."""
-        self.set(a, name, self.augmented(op, self.get(a, name), value))
-
-    def set_item_augmented(self, op: str, a: Any, index: Any, value: Any) -> None:
-        """Stand for `a[index] += value`."""
-        self.set_item(a, index, self.augmented(op, self.item(a, index), value))
+        return a
 
     # ------------------------------------------------------------------ calls
     def call(self, f: Any, *args: Any, **kwargs: Any) -> Any:
@@ -198,7 +174,7 @@ class Checks(AttributeChecks):
         if is_module(f) or is_library(kind):
             return self.library(f, args, kwargs)
         if is_user_function(raw := attribute_of(kind, "__call__")):
-            return self.call(self.of_own_class(f, "__call__", raw), f, *args, **kwargs)
+            return self.call(self.inherited(f, "__call__", raw, kind), *args, **kwargs)
         raise self.not_allowed(f)
 
     def not_allowed(self, f: Any) -> Refused:
@@ -261,7 +237,7 @@ class Checks(AttributeChecks):
                 self.given(one)
             return a
         if not is_module(a) and is_user_function(raw := attribute_of(kind, "__call__")):
-            return types.MethodType(self.function(self.of_own_class(a, "__call__", raw)), a)
+            return self.given(self.inherited(a, "__call__", raw, kind))
         return a
 
     def with_checked_cells(self, f: types.FunctionType) -> types.FunctionType:
@@ -347,6 +323,49 @@ class Checks(AttributeChecks):
     def decorated(self, decorator: Any) -> Any:
         """Return a decorator that is called with checks."""
         return lambda f: self.call(decorator, f)
+
+
+class Target:
+    """Stands for an object in `a.name = value`, `del a[index]`, `a.name += value` (which reads first) and the like.
+
+    What may be stored: attributes of tensors and nodes, a module's buffers and parameters, entries of what the call has made.
+    """
+
+    __slots__ = ("__checks__", "__object__")
+
+    def __init__(self, checks: Checks, a: Any):
+        object.__setattr__(self, "__checks__", checks)
+        object.__setattr__(self, "__object__", a)
+
+    def __getattr__(self, name: str) -> Any:
+        return self.__checks__.updated(self.__checks__.get(self.__object__, name))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        a = self.__object__
+        own = isinstance(a, Tensor) and hasattr(attribute_of(type(a), name), "__set__")
+        held = is_module(a) and any(name in vars(a).get(store, ()) for store in STORES[:2])
+        setattr(self.__may__(own or held or isinstance(a, Ctx), "sets {}." + name), name, value)
+
+    def __delattr__(self, name: str) -> None:
+        a = self.__object__
+        own = isinstance(a, (Tensor, Ctx)) and hasattr(attribute_of(type(a), name), "__delete__")
+        delattr(self.__may__(own, "deletes {}." + name), name)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.__checks__.updated(self.__checks__.item(self.__object__, index))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        own = isinstance(self.__object__, Tensor) or self.__checks__.may_change(self.__object__)
+        self.__may__(own, "stores an entry in {}")[index] = value
+
+    def __delitem__(self, index: Any) -> None:
+        del self.__may__(self.__checks__.may_change(self.__object__), "deletes an entry of {}")[index]
+
+    def __may__(self, allowed: bool, what: str) -> Any:
+        if not allowed:
+            path = self.__checks__.path(self.__object__)
+            raise self.__checks__.refuse(f"it {what.format(path)}, which outlives the call", RETURN)
+        return self.__object__
 
 
 def contents(a: Any, seen: set[int]) -> Iterator[Any]:

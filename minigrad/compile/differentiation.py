@@ -20,6 +20,7 @@ from ..core.graph import Leaf, OutputEdge, history
 from ..core.saved import INFERENCE, Freed, Saved, memory, next_number, save, version
 from ..core.tensor import Box, Tensor, describe, wrap
 from ..errors import OutsideError, error
+from ..events import intercept, unheard
 from ..func.reverse import pull
 from ..func.tree import flatten, rebuild
 from ..layers.grad import Grad
@@ -100,7 +101,8 @@ class CompiledFunction(Function):
             return recompute(program, ctx, grads)  # the requested gradients may not need the overwritten values
         saved, there = ctx.saved_tensors, [g for g in grads if g is not None]
         pull = program.backwards.pull(tuple([g is not None for g in grads]))
-        if pull is None or current() is not OFF or any([type(g) is Box for g in there]):
+        plain = current() is OFF and intercept.dual_level_of is unheard
+        if pull is None or not plain or any([type(g) is Box for g in there]):
             return recompute(program, ctx, grads)
         arrays = [t._a for t in saved] + [g._a if g._a.flags.c_contiguous else g._a.copy() for g in there]
         try:

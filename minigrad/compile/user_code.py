@@ -1,7 +1,7 @@
 """A user's function with checks: its source, rewritten so that every read, call and store goes through `Checks`.
 
 `x.scale` becomes `__checks.get(x, "scale")`, `f(x)` becomes `__checks.call(f, x)`, `table[k] = x` becomes
-`__checks.set_item(table, k, x)`. Names need no rewriting: the globals of the new function are a dictionary that
+`__checks.target(table)[k] = x`. Names need no rewriting: the globals of the new function are a dictionary that
 looks each name up when it is read (`Globals` in checks.py); variables of enclosing functions become such names as well.
 """
 
@@ -19,7 +19,6 @@ from typing import Any
 from .captured_steps import RETURN
 
 CHECKS = "__checks"
-VALUE = "__value"  # prefix of the variables that hold a value on its way to an attribute or an entry
 FUNCTIONS = ast.FunctionDef, ast.Lambda
 # the names of operators' methods, by their class in `ast`
 BINARY = dict(Add="add", Sub="sub", Mult="mul", Div="truediv", FloorDiv="floordiv", Mod="mod", Pow="pow", MatMult="matmul",
@@ -176,7 +175,7 @@ class Rewriter(ast.NodeTransformer):
     """Rewrites one function and the functions in it. Each method handles one kind of syntax."""
 
     def __init__(self, function: Any, owner: str):
-        self.function, self.owner, self.count = function, owner, 0
+        self.function, self.owner = function, owner
         self.operators = {method for one in ast.walk(function) for method in methods_of(one)}
 
     def check(self, method: str, node: ast.AST, *arguments: Any) -> ast.Call:
@@ -207,25 +206,25 @@ class Rewriter(ast.NodeTransformer):
 
     # ------------------------------------------------------------------ reads and calls
     def visit_Attribute(self, node: ast.Attribute) -> Any:
-        return self.check("get", node, self.visit(node.value), self.mangled(node.attr))
+        value, node.attr = self.visit(node.value), self.mangled(node.attr)
+        if isinstance(node.ctx, ast.Load):
+            return self.check("get", node, value, node.attr)
+        node.value = self.check("target", node, value)
+        return node
 
     def mangled(self, name: str) -> str:
         """Return an attribute's name as Python sees it."""
         return f"_{self.owner}{name}" if self.owner and name.startswith("__") and not name.endswith("__") else name
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
-        return self.check("item", node, self.visit(node.value), self.index(node.slice))
+        value, node.slice = self.visit(node.value), self.visit(node.slice)
+        if isinstance(node.ctx, ast.Load):
+            return self.check("item", node, value, node.slice)
+        node.value = self.check("target", node, value)
+        return node
 
-    def index(self, node: Any) -> Any:
-        """Return an index as an expression: slices become calls of `slice`."""
-        if isinstance(node, ast.Slice):
-            parts = [
-                ast.Constant(None) if one is None else self.visit(one) for one in (node.lower, node.upper, node.step)
-            ]
-            return self.check("slice", node, *parts)
-        if isinstance(node, ast.Tuple):
-            return at(ast.Tuple([self.index(one) for one in node.elts], ast.Load()), node)
-        return self.visit(node)
+    def visit_Slice(self, node: ast.Slice) -> Any:
+        return self.check("slice", node, *[one and self.visit(one) for one in (node.lower, node.upper, node.step)])
 
     def visit_Call(self, node: ast.Call) -> Any:
         if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args:
@@ -246,64 +245,16 @@ class Rewriter(ast.NodeTransformer):
                 self.refuse(node, "a `case` of it reads attributes", "compare them with `if`")
         return self.generic_visit(node)
 
-    def visit_For(self, node: ast.For) -> Any:
-        if not all(
-            isinstance(one, (ast.Name, ast.Tuple, ast.List, ast.Starred, ast.Store)) for one in ast.walk(node.target)
-        ):
-            self.refuse(node, "its loop stores into an attribute or an entry", "loop over a name, then store")
-        return self.generic_visit(node)
-
-    def visit_withitem(self, node: ast.withitem) -> Any:
-        if not isinstance(node.optional_vars, (ast.Name, type(None))):
-            self.refuse(node.context_expr, "its `with` stores into an attribute or an entry", "write `as name`")
-        return self.generic_visit(node)
-
     # ------------------------------------------------------------------ stores
-    def visit_Assign(self, node: ast.Assign) -> Any:
-        stores: list = []
-        value = self.visit(node.value)
-        targets = [self.target(one, stores) for one in node.targets]
-        return [at(ast.Assign(targets, value), node), *stores]
-
-    def target(self, node: Any, stores: list) -> Any:
-        """Return a target made of names; `stores` gets the statements that store into attributes and entries."""
-        if isinstance(node, (ast.Tuple, ast.List)):
-            return at(type(node)([self.target(one, stores) for one in node.elts], ast.Store()), node)
-        if isinstance(node, ast.Starred):
-            return at(ast.Starred(self.target(node.value, stores), ast.Store()), node)
-        if isinstance(node, ast.Name):
-            return node
-        self.count += 1
-        name = f"{VALUE}{self.count}"
-        stores.append(self.changed("set{}", node, after=(load(name),)))
-        return at(ast.Name(name, ast.Store()), node)
-
-    def changed(self, change: str, node: Any, *before: Any, after: tuple = ()) -> ast.Expr:
-        """Return the statement that sets or deletes an attribute or an entry; an entry's method ends with `_item`."""
-        if isinstance(node, ast.Attribute):
-            method, key = change.format(""), self.mangled(node.attr)
-        else:
-            method, key = change.format("_item"), self.index(node.slice)
-        return at(ast.Expr(self.check(method, node, *before, self.visit(node.value), key, *after)), node)
-
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
-        if node.value is None:
-            return at(ast.Pass(), node)
-        return self.visit_Assign(at(ast.Assign([node.target], node.value), node))
+        node.annotation = ast.Constant(None)
+        return self.generic_visit(node)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
-        op, value = type(node.op).__name__, self.visit(node.value)
-        if isinstance(node.target, ast.Name):
-            made = self.check("augmented", node, op, at(load(node.target.id), node), value)
-            return at(ast.Assign([node.target], made), node)
-        return self.changed("set{}_augmented", node.target, op, after=(value,))
-
-    def visit_Delete(self, node: ast.Delete) -> Any:
-        targets = list(node.targets)
-        for one in targets:  # which grow by the elements of tuples
-            targets += getattr(one, "elts", ())
-        gone = [self.changed("delete{}", one) for one in targets if isinstance(one, (ast.Attribute, ast.Subscript))]
-        return [*gone, *[at(ast.Delete([one]), node) for one in targets if isinstance(one, ast.Name)]]
+        if not isinstance(node.target, ast.Name):
+            return self.generic_visit(node)
+        operands = at(load(node.target.id), node), self.visit(node.value)
+        return at(ast.Assign([node.target], self.check("augmented", node, type(node.op).__name__, *operands)), node)
 
     # ------------------------------------------------------------------ definitions and imports
     def visit_FunctionDef(self, node: Any) -> Any:

@@ -96,12 +96,11 @@ def run(
     Without `wanted`, every leaf that is reached accumulates into its `.grad`.  With it, only nodes on a path to a wanted edge
     run, and the result is {edge key: gradient} for the wanted edges.  `place` is the user's line, if known.
     """
-    if intercept.dual_level_of is not unheard and (level := intercept.dual_level_of(grads, roots)) is not None:
-        return level.here(lambda _: run(roots, grads, wanted, keep, create, place), current())
     here, this = current(), BackwardRun(roots, wanted, keep, create, place or user_place())
     recorder = None if here is ON or here is OFF else recorder_of(here)
     plain = here in (ON, OFF) and not here.observers if recorder is None else recorder.lies_on_plain(here)
     arrays = plain and not create and set(map(type, grads)) == {Tensor}
+    arrays = arrays and intercept.dual_level_of is unheard  # else each formula asks if its tensors have tangents
     this.step, this.end = (step_on_arrays, accumulate_array) if arrays else (step_on_tensors, accumulate)
     seeds, silent = list(map(to_array, grads) if arrays else grads), listen() if arrays else None
     try:

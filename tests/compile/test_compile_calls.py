@@ -165,7 +165,7 @@ def test_lambdas_on_one_line_are_told_apart(interpreted):
     ("class Inner:\n        pass", "it defines the class Inner"),
     ("import json", "it imports json while it runs"),
     ("with open('nowhere'):\n        pass", r"it calls (_?io\.)?open\(\)"),
-    ("for box.k in (1, 2):\n        pass", "its loop stores into an attribute"),
+    ("for box.k in (1, 2):\n        pass", "it sets box.k, which outlives the call"),
 ])  # fmt: skip
 def test_statements_that_are_not_allowed(text, match):
     f = defined(f"def f(x, box=None):\n    if x is not None:\n        return x\n    {text}\n", {})["f"]
