@@ -1,8 +1,7 @@
 """Kernels for eager mode, written by the generator of compiled programs from code that is captured on small examples.
 
-`captured` and `compiled` are the way to the generator: here for an operation's program, or its formulas, as one pass over the
-lines of an array (kernels/row_kernels.py), and for optimizers and recurrent layers (optimizer_kernels.py, recurrent_kernels.py).
-A kernel takes memory for its results, so that threads can share the work; its source contains no sizes.
+`captured` and `compiled` lead to the generator, for optimizers and recurrent layers too. Here an operation's program, or its
+formulas, become one pass over the lines of an array (kernels/row_kernels.py); the source contains no sizes.
 """
 
 from __future__ import annotations
