@@ -72,12 +72,12 @@ class BackwardRun:
         known[index] += g
         return True
 
-    def ended(self, found: dict) -> None:
-        """Report the end of this run, and call the queued callbacks."""
-        if events.backward_ends is not unheard:
-            events.backward_ends(self, found)
+    def ended(self, found: dict) -> dict:
+        """Report the end of this run, and call the queued callbacks; return the gradients that it found."""
+        events.backward_ends(self, found)
         while self.around is None and self.callbacks:  # each may queue more
             self.callbacks.pop(0)()
+        return found
 
 
 running: ContextVar[BackwardRun | None] = ContextVar("minigrad.running", default=None)  # the innermost backward here
@@ -99,8 +99,8 @@ def run(
     here, this = current(), BackwardRun(roots, wanted, keep, create, place or user_place())
     recorder = None if here is ON or here is OFF else recorder_of(here)
     plain = here in (ON, OFF) and not here.observers if recorder is None else recorder.lies_on_plain(here)
-    arrays = plain and not create and set(map(type, grads)) == {Tensor}
-    arrays = arrays and intercept.dual_level_of is unheard  # else each formula asks if its tensors have tangents
+    # where a dual level is open, each formula asks if its tensors have tangents
+    arrays = plain and not create and set(map(type, grads)) == {Tensor} and intercept.dual_level_of is unheard
     this.step, this.end = (step_on_arrays, accumulate_array) if arrays else (step_on_tensors, accumulate)
     seeds, silent = list(map(to_array, grads) if arrays else grads), listen() if arrays else None
     try:
@@ -121,9 +121,7 @@ def run(
         if silent is not None:
             restore(silent)
     found = found and {k: to_tensor(g) for k, g in found.items()}
-    if this.callbacks or events.backward_ends is not unheard:
-        this.ended(found)
-    return found
+    return this.ended(found) if this.callbacks or events.backward_ends is not unheard else found
 
 
 def queue_callback(callback: Callable) -> None:
