@@ -2,7 +2,7 @@
 
 As a plugin of pytest (`-p tools.durations`) this module appends a line for each test to build/durations.tsv; run as a program,
 it adds the lines up. Processor time counts the programs that a test starts, too, and hardly depends on what else runs on the
-machine; the clock's time does. With `--slow 0.7` the tests that take that many seconds go into tests/slow.txt.
+machine; the clock's time does. With `--slow 0.5` the tests that take that many seconds go into tests/slow.txt.
 """
 
 from __future__ import annotations
