@@ -226,7 +226,8 @@ class AttributeChecks:
         if cls is None:
             return getattr(a, name)  # raises
         self.guards.same(kind, "__mro__")
-        self.guards.shape(kind)
+        for base in above[: above.index(cls)]:
+            self.guards.guard(f"{base.__name__}.{name}", None, f"{name!r} not in {self.guards.constant(vars(base))}")
         return self.inherited(a, name, vars(cls)[name], cls)
 
     def known(self, a: Any) -> str:

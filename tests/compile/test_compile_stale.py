@@ -129,6 +129,9 @@ PROGRAMS = {
     "bases change issubclass": (
         "class P: pass\nclass Q: pass\nclass A(P): pass",
         "x * (1.0 if issubclass(A, P) else 2.0)", "A.__bases__ = (Q,)"),
+    "a base between adds what super() finds": (
+        "class A:\n def f(s, x): return x * 2\nclass B(A): other = 1\nclass C(B):\n def f(s, x): return super().f(x)\nc = C()",
+        "c.f(x)", "del B.other; B.f = lambda s, x: x * 7"),
     "__class__ property": (
         "class A:\n @property\n def __class__(self): return table[0]\ntable = [int]\no = A()",
         "x * (1.0 if isinstance(o, int) else 2.0)", "table[0] = float"),
