@@ -6,6 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from .errors import Usage
+from .formats.files import nearest
+
 PASSES = ("forward", "backward", "jvp")
 STOP = re.compile(r"the jvp pass stops at ([\w.]+)(?:, which)?(.*)")  # a note: the operation, and the reason
 # parts of cards besides operations and their formulas
@@ -106,3 +109,16 @@ def view_of(
     return View(
         parts(usual if show is None else show), rankdir or "TB", slide, slide and rankdir is None, color=color or ""
     )
+
+
+def view_from(show: str | None, rankdir: str | None = None, size: str | None = None) -> View:
+    """Build the view from --show and other options; raise Usage for an unknown word."""
+    words = None if show is None else [word.strip() for word in show.split(",") if word.strip()]
+    try:
+        return view_of(words, rankdir, size)
+    except ValueError as unknown:
+        word, known = str(unknown), (*SHOW, "all", *ADDED)
+        meant = nearest(word, known)
+        raise Usage(
+            f"--show {word!r} is unknown. {meant + ' ' * bool(meant)}Choose from {','.join(known)}."
+        ) from unknown

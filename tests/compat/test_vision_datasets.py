@@ -18,7 +18,7 @@ from minigrad.compat.vision import datasets as D
 from minigrad.compat.vision import transforms as T
 from minigrad.utils.data import DataLoader, Subset
 from viz.programs.libraries import is_module
-from viz.programs.run_program import names_of_tensors
+from viz.programs.tensor_names import names_of_tensors
 
 
 def pictures(count, *shape):

@@ -13,7 +13,8 @@ from viz import text
 from viz.cards.step_through import walk
 from viz.commands.explain_command import explanation
 from viz.errors import Usage
-from viz.programs.run_program import Program, names_of_tensors, show_lines
+from viz.programs.run_program import Program, show_lines
+from viz.programs.tensor_names import names_of_tensors
 from viz.viewer.content import content
 
 BOTH = ("forward", "backward")

@@ -10,8 +10,8 @@ import viz
 from minigrad import func, nn
 from viz.errors import Usage
 from viz.graph.trimmed_record import leading_to_outputs
-from viz.programs.run_program import Program, view_from
-from viz.view import parts
+from viz.programs.run_program import Program
+from viz.view import parts, view_from
 
 STEP = """
 import minigrad as torch

@@ -16,6 +16,7 @@ import viz
 
 from ..errors import Usage
 from ..formats.files import maker, nearest
+from ..programs.function_arguments import arguments
 from ..programs.run_program import Program
 from ..view import passes_of
 from .common import Args, AsTorch, Json, Target, computing, own_words, print_notes, stdout_to_stderr, working
@@ -194,7 +195,7 @@ def arguments_of(program: Program, name: str, function: Any, args: str | None) -
     """Return the arguments to check a Function with; none if they are to be found by trial."""
     examples = program.names.get("example_inputs")
     missing = examples is None or isinstance(examples, dict) and name not in examples
-    return () if args is None and missing else program.arguments(name, args, library(function).module)
+    return () if args is None and missing else arguments(program, name, args, library(function).module)
 
 
 def result_of(

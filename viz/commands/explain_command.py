@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from ..errors import Failure, Usage
 from ..formats.files import SUFFIXES, nearest
+from ..programs.function_arguments import inputs
 from ..programs.run_program import Program
 from .common import (
     STDOUT,
@@ -106,7 +107,7 @@ def explanation(program: Program, name: str, of: str | None, index: Any, args: s
     passes = ("forward", "backward")
     rec = program.recording(name, passes, args)
     what: Any = rec
-    given = program.inputs(name, args) if rec is None else ()
+    given = inputs(program, name, args) if rec is None else ()
     try:
         if rec is None and program.libraries.of(program.names[name], given) is minigrad:
             what = program.names[name]

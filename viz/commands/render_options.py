@@ -10,8 +10,8 @@ from cyclopts import Parameter
 from ..errors import Usage
 from ..graph.fold import MOST
 from ..layout.themes import THEMES, Theme
-from ..programs.run_program import Program, view_from
-from ..view import SHOW, View
+from ..programs.run_program import Program
+from ..view import SHOW, View, view_from
 from .common import Rankdir
 
 PICTURES = ("svg", "film", "png", "pdf", "tex")

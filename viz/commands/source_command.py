@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import json as js
 import shutil
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 import viz
 
 from .. import text
-from ..errors import Failure
+from ..errors import Failure, Usage
+from ..programs.function_arguments import inputs
+from ..programs.run_program import Program, show_lines
 from .common import Args, AsTorch, Json, Target, computing, program_of, stdout_to_stderr, working
 
 EXAMPLES = """Examples:
@@ -49,14 +53,46 @@ def source(
             graph, _ = program.record(name, ("forward",), args)
         with working(f"compiling {name}"):
             what = program.names[name]
-            given = program.inputs(name, args) if callable(what) else ()
-            forward, backward = compiled(what if callable(what) else program.making(name), given)
+            given = inputs(program, name, args) if callable(what) else ()
+            forward, backward = compiled(what if callable(what) else making(program, name), given)
         drawn = viz.Drawing(graph).text()
     if json:
         print(js.dumps({"forward": forward, "backward": backward, "graph": graph}))
         return
     made = forward + (f"\n# backward\n{backward}" if backward else "")
     print(side_by_side(made.splitlines(), drawn.splitlines(), shutil.get_terminal_size((80, 24)).columns))
+
+
+def making(program: Program, name: str) -> Any:
+    """Compile the program's lines from the leaves to the tensor `name` into a function without arguments."""
+    import minigrad
+
+    lines, needed = [], {name}
+    for line in reversed(ast.parse(program.text).body):
+        used = [part for part in ast.walk(line) if isinstance(part, ast.Name)]
+        stored = {part.id for part in used if isinstance(part.ctx, ast.Store)} & needed
+        if any(getattr(program.names.get(one), "grad_fn", None) is not None for one in stored):
+            lines.insert(0, line)
+            needed |= {part.id for part in used}
+    rows: list[str] = []
+    for line in lines:  # at their own numbers, with the head of the function before the first
+        rows += [""] * (line.lineno - 1 - len(rows))
+        rows += [f"    {row}" for row in ast.unparse(line).splitlines()]
+    first = lines[0].lineno - 1 if lines else 0
+    rows = [*rows[: max(first - 1, 0)], f"def {name}():", *rows[first:], f"    return {name}"]
+    text, own, file = "\n".join(rows), dict(program.names), f"<lines that make {name}>/{Path(program.file).name}"
+    show_lines(file, text)
+    exec(compile(text, file, "exec"), own)
+    made, why = minigrad.compile(own[name], fullgraph=True), "a second run gives another value"
+    try:
+        same = minigrad.allclose(made(), program.names[name], equal_nan=True)
+    except Exception as error:
+        same, why = False, getattr(error, "problem", "") or str(error).partition("\n")[0]
+    if same:
+        return made
+    raise Usage(
+        f"the lines of {program.file} that compute {name} do not run on their own: {why}. Turn them into a function."
+    )
 
 
 def compiled(function, given: tuple) -> tuple[str, str | None]:

@@ -14,7 +14,7 @@ import viz
 from ..cards.step_through import Step, walk
 from ..errors import Usage
 from ..graph.functions import UnknownFunction, check_names, opened
-from ..programs.run_program import view_from
+from ..view import view_from
 from .common import (
     Args,
     AsTorch,

@@ -20,8 +20,9 @@ from ..errors import Usage
 from ..graph.backward_passes import of_passes
 from ..graph.trimmed_record import leading_to_outputs
 from ..programs.libraries import Libraries, leaves, library_of_tensor
-from ..programs.run_program import document_of, names_of_tensors, view_from
-from ..view import PASSES, WHOLE, View, passes_of
+from ..programs.run_program import document_of
+from ..programs.tensor_names import names_of_tensors
+from ..view import PASSES, WHOLE, View, passes_of, view_from
 from ..viewer.shared import carried_size, data_size
 from .plain_tensor import MOST, display, in_lines
 

@@ -30,7 +30,8 @@ from ..graph.backward_passes import of_passes
 from ..graph.trimmed_record import leading_to_outputs
 from ..text import clean
 from ..view import passes_of
-from .run_program import document_of, names_of_tensors
+from .run_program import document_of
+from .tensor_names import names_of_tensors
 
 if TYPE_CHECKING:
     from ..drawing import Drawing

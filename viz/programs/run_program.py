@@ -22,11 +22,12 @@ from ..errors import Failure, Usage
 from ..formats.files import nearest
 from ..graph.backward_passes import of_passes, passes_from
 from ..graph.trimmed_record import leading_to_outputs
-from ..view import ADDED, SHOW, View, view_of
+from . import function_arguments
 from .kept_process import kept_process
-from .libraries import Libraries, installed, is_module, library_of_tensor, needs, runs_later, sources, tree_of
+from .libraries import Libraries, installed, library_of_tensor, needs, runs_later, sources, tree_of
 from .notebook_cells import cells_of, run_cells
 from .source_text import python_text, text_of
+from .tensor_names import names_of_tensors
 
 if TYPE_CHECKING:
     from .long_programs import Limit, Part
@@ -328,7 +329,7 @@ class Program:
     def record_function(self, name: str, passes: Sequence[str], args: str | None) -> tuple[dict, list[str]]:
         """Record a call of the program's function or module `name`."""
         what = self.names[name]
-        inputs = self.inputs(name, args)
+        inputs = function_arguments.inputs(self, name, args)
         try:
             rec = self.libraries.record_function(what, inputs, passes, name, times=self.times, **self.seeds)
         except Exception as error:
@@ -367,117 +368,10 @@ class Program:
             )
         return what
 
-    def making(self, name: str) -> Any:
-        """Compile the program's lines from the leaves to the tensor `name` into a function without arguments."""
-        import minigrad
-
-        lines, needed = [], {name}
-        for line in reversed(ast.parse(self.text).body):
-            used = [part for part in ast.walk(line) if isinstance(part, ast.Name)]
-            stored = {part.id for part in used if isinstance(part.ctx, ast.Store)} & needed
-            if any(getattr(self.names.get(one), "grad_fn", None) is not None for one in stored):
-                lines.insert(0, line)
-                needed |= {part.id for part in used}
-        rows: list[str] = []
-        for line in lines:  # at their own numbers, with the head of the function before the first
-            rows += [""] * (line.lineno - 1 - len(rows))
-            rows += [f"    {row}" for row in ast.unparse(line).splitlines()]
-        first = lines[0].lineno - 1 if lines else 0
-        rows = [*rows[: max(first - 1, 0)], f"def {name}():", *rows[first:], f"    return {name}"]
-        text, own, file = "\n".join(rows), dict(self.names), f"<lines that make {name}>/{Path(self.file).name}"
-        show_lines(file, text)
-        exec(compile(text, file, "exec"), own)
-        made, why = minigrad.compile(own[name], fullgraph=True), "a second run gives another value"
-        try:
-            same = minigrad.allclose(made(), self.names[name], equal_nan=True)
-        except Exception as error:
-            same, why = False, getattr(error, "problem", "") or str(error).partition("\n")[0]
-        if same:
-            return made
-        raise Usage(
-            f"the lines of {self.file} that compute {name} do not run on their own: {why}. Turn them into a function."
-        )
-
-    def inputs(self, name: str, text: str | None) -> tuple:
-        """Return the arguments of a function or module: none if it needs none and the program defines none for it.
-
-        A module that needs one gets a generated example, noted in `notes`.
-        """
-        what = self.names[name]
-        examples = self.names.get("example_inputs") if text is None else ()
-        missing = examples is None or isinstance(examples, dict) and name not in examples
-        if "by keyword only" in (why := misfit(what, ())):
-            raise Usage(f"{name} in {self.file} {why}.")
-        takes_none = misfit(what, (None,))
-        if text is None and not misfit(what, ()) and (missing or takes_none):
-            return ()
-        library = self.libraries.of(what, examples)
-        if missing and is_module(what):
-            from .examples import example
-
-            if (made := example(what, library)) is not None:
-                value, words = made
-                self.notes.append(f"{name} is called with the example {words}. Choose your own with --args.")
-                return (value,)
-        given = self.arguments(name, text, library)
-        if why := misfit(what, given):
-            raise Usage(f"{name} in {self.file} {why}." + " Pass others with --args." * ("--args" not in why))
-        return given
-
-    def arguments(self, name: str, text: str | None, library: ModuleType | None = None) -> tuple:
-        """Return a function's arguments: from the command line, else from the program's `example_inputs`.
-
-        `example_inputs` is a tuple, or a dictionary of tuples by function name.  The text may use all names of the program
-        and of the library (default minigrad).
-        """
-        if text is None:
-            if "example_inputs" not in self.names:
-                what = "module" if is_module(self.names[name]) else "function"
-                raise Usage(
-                    f"{name} is a {what} and needs arguments. Pass --args, or define example_inputs in {self.file}."
-                )
-            example = self.names["example_inputs"]
-            example = example.get(name, ()) if isinstance(example, dict) else example
-            return tuple(example) if isinstance(example, (tuple, list)) else (example,)
-        import minigrad
-        from minigrad import config
-
-        library = library or minigrad
-        written = config.library_name if library is minigrad else library.__name__
-        try:
-            return eval(f"{text},", {**vars(library), written: library, **self.names}) if text.strip() else ()
-        except Exception as error:
-            raise Usage(f"--args {text!r} cannot be evaluated: {type(error).__name__}: {error}.") from error
-
 
 def is_of_seeds(error: Exception) -> bool:
     """Return True if --tangent or --grad does not fit the program."""
     return isinstance(error, ValueError) and getattr(error, "operation", "") == "record"
-
-
-def misfit(function: Any, given: tuple) -> str:
-    """Return the reason why a function or module cannot be called with these arguments, or "".
-
-    >>> misfit(lambda a, b: a, (1,))
-    "takes (a, b), not the given arguments: missing a required argument: 'b'"
-    """
-    from minigrad.record.passes import applied
-
-    try:
-        expected = inspect.signature(function.forward if is_module(function) else function)
-        if (own := applied(function)) is not None:  # of a Function: the arguments of its forward
-            expected = inspect.signature(own.forward)
-            expected = expected.replace(parameters=[*expected.parameters.values()][own.combined :])
-    except (TypeError, ValueError):  # it has no signature
-        return ""
-    named = [p.name for p in expected.parameters.values() if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
-    if named:
-        return f"takes {', '.join(named)} by keyword only. --args passes arguments by position: name a function that calls it"
-    try:
-        expected.bind(*given)
-    except TypeError as wrong:
-        return f"takes ({', '.join(expected.parameters)}), not the given arguments: {wrong}"
-    return ""
 
 
 def show_lines(file: str, text: str) -> None:
@@ -497,37 +391,6 @@ def document_of(rec: Any, part: Callable[[dict], dict] = lambda record: record) 
     return rec.to_dict() if hasattr(rec, "to_dict") else rec.document(lambda made: part(of_passes(made))).to_dict()
 
 
-def names_of_tensors(names: dict[str, Any]) -> dict[int, str]:
-    """Return the program's names for its tensors, by id: a variable, an element of one, or a parameter or buffer of a module.
-
-    If several variables hold a tensor, the first one counts, and the last one is often that of a loop: `for p in (w, b)`.  If
-    several modules contain it, the first one existed before the others were built from it.
-    """
-    from minigrad.tensors.nested import named_in
-
-    inside: dict[int, str] = {}
-    names = {key: value for key, value in names.items() if key != "_"}  # which people write for a result without a name
-    for key, value in names.items():
-        for path, t in (*value.named_parameters(), *value.named_buffers()) if is_module(value) else ():
-            inside.setdefault(id(t), f"{key}.{path}")
-    parts = [part for key, value in reversed(names.items()) for part in named_in(key, value, library_of_tensor)]
-    elements = {id(t): path for path, t in sorted(parts, key=lambda part: -len(part[0]))}  # the shortest name counts
-    variables = {id(value): key for key, value in reversed(names.items()) if library_of_tensor(value) and key != "_"}
-    known = elements | inside | variables
-    return known | state_names([value for value in names.values() if hasattr(type(value), "add_param_group")], known)
-
-
-def state_names(optimizers: list[Any], known: dict[int, str]) -> dict[int, str]:
-    """Return the names of the tensors in optimizers' states, by id: `w.exp_avg` for the parameter w."""
-    return {
-        id(tensor): f"{known[id(p)]}.{key}"
-        for optimizer in optimizers
-        for p, state in optimizer.state.items()
-        for key, tensor in (state.items() if isinstance(state, dict) and id(p) in known else ())
-        if library_of_tensor(tensor)
-    }
-
-
 def defines(text: bytes, name: str) -> bool:
     """Return True if a program's text defines a function of this name at its top level."""
     try:
@@ -535,16 +398,3 @@ def defines(text: bytes, name: str) -> bool:
     except (SyntaxError, ValueError):  # running it raises the error
         return False
     return any(isinstance(line, ast.FunctionDef) and line.name == name for line in tree.body)
-
-
-def view_from(show: str | None, rankdir: str | None = None, size: str | None = None) -> View:
-    """Build the view from --show and other options; raise Usage for an unknown word."""
-    words = None if show is None else [word.strip() for word in show.split(",") if word.strip()]
-    try:
-        return view_of(words, rankdir, size)
-    except ValueError as unknown:
-        word, known = str(unknown), (*SHOW, "all", *ADDED)
-        meant = nearest(word, known)
-        raise Usage(
-            f"--show {word!r} is unknown. {meant + ' ' * bool(meant)}Choose from {','.join(known)}."
-        ) from unknown

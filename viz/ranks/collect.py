@@ -22,7 +22,8 @@ from ..errors import Usage
 from ..graph.backward_passes import of_passes
 from ..graph.trimmed_record import leading_to_outputs, mentioned, tensors, with_transfers
 from ..programs.long_programs import WHOLE
-from ..programs.run_program import Program, names_of_tensors
+from ..programs.run_program import Program
+from ..programs.tensor_names import names_of_tensors
 from .merge import merged
 
 
