@@ -260,9 +260,8 @@ def pointwise(plan: Plan) -> str:
     into = ", out=..." if isinstance(cls.ufunc, np.ufunc) else ""
     text, condition = f"result = compute({', '.join([*wide, *plan.plain])}{into})", few(cls, arrays, plan.half)
     text += f" if {condition} else large({given})" if condition else ""
-    return (
-        text + f"\nresult = cast(result, {kind(cls)})" * plan.half
-    )  # too large a number is an infinity, which NumPy reports
+    # too large a number is an infinity, which NumPy reports
+    return text + f"\nresult = cast(result, {kind(cls)})" * plan.half
 
 
 def kind(cls: Any) -> str:
