@@ -76,10 +76,9 @@ def install() -> None:
 
 def accelerate(cls: Any) -> bool:
     """Generate the operation's code, and return True, if it is of a supported kind."""
-    if specialisable(cls):
+    if known := specialisable(cls):
         specialise(cls)
-        return True
-    return False
+    return known
 
 
 def specialisable(cls: Any) -> bool:

@@ -115,9 +115,8 @@ def write_pull(plan: Plan, scope: dict) -> str:
     gradients = []
     for k in plan.operands:
         body = f"found[{plan.names.index(k)}]" if by_function else on_arrays(plan, k, scope)
-        gradients.append(
-            f"(n{k}, None)" if body is None else f"(n{k}, None if n{k} is None else {sent(plan, k, body, by_function)})"
-        )
+        made = "None" if body is None else f"None if n{k} is None else {sent(plan, k, body, by_function)}"
+        gradients.append(f"(n{k}, {made})")
     return fill(
         PULL,
         edges=plan.edges(),

@@ -44,7 +44,7 @@ def flat_class(plan: Plan) -> type:
         "_freed",
         *(("_shape", "_dtype") if len(outs) == 1 else ("_meta",)),
     ]
-    slots += ["_number"] * bool(plan.numbers)  # for each operand the number that it was, or None; None if none was
+    slots += ["_number"] * bool(plan.numbers)  # of the last operand, or a tuple for all operands
 
     def argument(node: Any, k: str) -> Any:
         if k in plain:
@@ -59,7 +59,8 @@ def flat_class(plan: Plan) -> type:
     def as_numbers(node: Any) -> dict:
         """Return the operands that were numbers, by position."""
         found = node._number if plan.numbers else None
-        return {} if found is None else {i: v for i, v in enumerate(found) if v is not None}
+        found = found if type(found) is tuple else (*[None] * (len(operands) - 1), found)
+        return {i: v for i, v in enumerate(found) if v is not None}
 
     def saved(node: Any) -> Any:
         """Return, like the full node, per argument, then for the result, a Saved tensor or a plain value."""
@@ -232,8 +233,7 @@ numbers_of_halves = dict.fromkeys(HALVES, numbers[F4])  # which compute in float
 
 def number(value: object, kind: Any) -> Tensor | None:
     """Return a number as a 0-d tensor of the other operand's dtype, or None if it is not that simple."""
-    table = numbers.get(kind)
-    if table is None or type(value) not in (float, int):
+    if (table := numbers.get(kind)) is None or type(value) not in (float, int):
         return None
     return table[value] if value in table else constant(value, table, kind)
 

@@ -260,9 +260,8 @@ def pointwise(plan: Plan) -> str:
     into = ", out=..." if isinstance(cls.ufunc, np.ufunc) else ""
     text, condition = f"result = compute({', '.join([*wide, *plan.plain])}{into})", few(cls, arrays, plan.half)
     text += f" if {condition} else large({given})" if condition else ""
-    return (
-        text + f"\nresult = cast(result, {kind(cls)})" * plan.half
-    )  # too large a number is an infinity, which NumPy reports
+    # too large a number is an infinity, which NumPy reports
+    return text + f"\nresult = cast(result, {kind(cls)})" * plan.half
 
 
 def kind(cls: Any) -> str:
@@ -348,10 +347,16 @@ def slots_of(plan: Plan, saved: list, shape: str) -> str:
     """Return lines that fill the slots of a node."""
     lines = [f"node.n{k} = n{k}" for k in plan.operands] + saved
     lines += [f"node.s{k} = {shape.format(k=k)}" for k in plan.shapes] + [f"node.{k} = {k}" for k in plan.plain]
+    if not plan.numbers:
+        return "\n".join(lines)
     given = [
         f"None if kept[{i}] is {k} else kept[{i}]" if k in plan.numbers else "None" for i, k in enumerate(plan.operands)
     ]
-    return "\n".join(lines + [f"node._number = kept and ({', '.join(given)})"] * bool(plan.numbers))
+    number = f"({', '.join(given)})"
+    if len(plan.numeric) == 2:  # a number on the right is kept as it is, which takes no memory
+        (i, x), (j, _) = list(enumerate(plan.operands))[-2:]
+        number = f"(kept[{j}] if kept[{i}] is {x} else {number})"
+    return "\n".join([*lines, f"node._number = kept and {number}"])
 
 
 def attached(plan: Plan, meta: str, dtype: str) -> str:

@@ -96,8 +96,7 @@ class Plan:
         for k in self.read:
             text = value.format(k=k, index=self.outs.index(k) if k in self.outs else None)
             if k == self.number_operand:
-                i = self.names.index(k)
-                text = f"kept[{i}] if (kept := node._number) and kept[{i}] else ({text})"
+                text = f"kept if (kept := node._number) and type(kept) is not tuple else ({text})"
             lines.append(f"{k} = " + (text if self.shared(k) else f"({text}) if {self.needed(k)} else None"))
             if k in self.cls.views:
                 lines.append(f"{k} = None if {k} is None else " + view.format(k=k))  # None: made under a transform

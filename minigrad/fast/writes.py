@@ -89,12 +89,10 @@ def write_short(fn: Any, a: np.ndarray, others: list) -> bool:
     if (function := function_for(fn, a.dtype)) is None:
         return False
     call = pointwise_calls.call_for(fn, (a, *others)) if type(a) is np.ndarray else None
-    result = None if call is None else call(a, *others)
-    if result is None and isinstance(function, np.ufunc):
+    if call is None and isinstance(function, np.ufunc):
         function(a, *others, a)  # NumPy detects others that share the memory of a
         return True
-    if result is None:
-        result = function(a, *others) if type(a) is np.ndarray else select.forward(fn, (a, *others))
+    result = (call or function)(a, *others) if type(a) is np.ndarray else select.forward(fn, (a, *others))
     if result.shape != a.shape or result.dtype is not a.dtype:
         return False
     a[...] = result

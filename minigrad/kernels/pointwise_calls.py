@@ -11,8 +11,7 @@ import math
 import sys
 from collections.abc import Callable
 from functools import cache as kept
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.lib.introspect import opt_func_info
@@ -38,33 +37,17 @@ KERNEL_FROM = {
 THREADS_FOR_OTHERS = 3
 
 
-class PointwiseCall(NamedTuple):
-    """A kernel, and its arguments for operands of given kinds."""
-
-    kernel: Callable
-    takes: list  # for each argument, a function that returns the kernel's argument for it
-    shape: tuple  # of the result in memory
-    dtype: np.dtype
-    order: list | None  # of the result's dimensions, if it differs from row by row
-
-
 def call_for(op: Any, args: tuple) -> Callable | None:
     """Return the prepared call of op's kernel for such arguments; None if NumPy is as fast, or no kernel may run."""
-    most = 1  # elements of the result
+    most, least = 1, kernel_threshold(op)  # elements of the result
+    if least == SIZES["never"]:
+        return None
     for a in args:
         if type(a) is np.ndarray:
             most *= a.size
-    if most < kernel_threshold(op) or not fallback.is_ready(most) or fallback.numpy_only():
+    if most < least or not fallback.is_ready(most) or fallback.numpy_only():
         return None
     return choose((op, *[kind(a) for a in args]), prepare, op, args)
-
-
-def run(call: PointwiseCall, *args: Any) -> np.ndarray:
-    """Return the result of a kernel, whose work the threads share."""
-    kernel, takes, shape, dtype, order = call
-    out = np.empty(shape, dtype)
-    launch(kernel, [*[take(a) for take, a in zip(takes, args)], out.reshape(-1)])
-    return out if order is None else out.transpose(order)
 
 
 def prepare(op: Any, args: tuple) -> Callable | None:
@@ -86,17 +69,24 @@ def prepare(op: Any, args: tuple) -> Callable | None:
     many = [type(a) is np.ndarray and a.size != 1 for a in args]
     many[0] = many[0] or size == 1 and type(args[0]) is np.ndarray and args[0].dtype == operands[0].dtype
     kernel = compiled(op, tuple(many), target)
-    return None if kernel is None else partial(run, arranged(op, kernel, many, arrays, shape, target))
+    return None if kernel is None else arranged(op, kernel, many, arrays, shape, target)
 
 
-def arranged(op: Any, kernel: Callable, many: list, arrays: list, shape: tuple, target: np.dtype) -> PointwiseCall:
-    """Return the call whose result has the dimensions' order in memory of the operands."""
+def arranged(op: Any, kernel: Callable, many: list, arrays: list, shape: tuple, target: np.dtype) -> Callable:
+    """Return a call whose result has the operands' order of dimensions in memory; threads share the work."""
     order = other_order([a for a in arrays if a.size != 1], len(shape))
     lies = shape if order is None else tuple([shape[d] for d in order])
     turned = (lambda a: a) if order is None else (lambda a: of_rank(a, len(shape)).transpose(order))
     takes = [(lambda a: flat(turned(a), lies)) if long else taken(op, i, target) for i, long in enumerate(many)]
-    back = None if order is None else [order.index(d) for d in range(len(shape))]
-    return PointwiseCall(kernel, takes, lies, dtypes.BOOL if op.kind == "bool" else target, back)
+    back = order and [order.index(d) for d in range(len(shape))]
+    dtype = dtypes.BOOL if op.kind == "bool" else target
+
+    def run(*args: Any) -> np.ndarray:
+        out = np.empty(lies, dtype)
+        launch(kernel, [*[take(a) for take, a in zip(takes, args)], out.reshape(-1)])
+        return out if back is None else out.transpose(back)
+
+    return run
 
 
 def taken(op: Any, i: int, target: np.dtype) -> Callable:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache as kept
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -21,41 +21,22 @@ from .threads import launch
 GRADIENTS_FROM = 4096  # elements; below, the formulas of gradients take as long as the call of a kernel
 
 
-class BackwardCall(NamedTuple):
-    """A kernel for gradients, with the positions and conversions of the values that it reads."""
-
-    kernel: Callable
-    same: bool  # True if the incoming gradient is the same number everywhere
-    places: tuple
-    takes: list
-    wanted: tuple  # the operands whose gradients it computes
-
-
 def backward(op: Any, kinds: list, g: np.ndarray, bound: tuple) -> tuple | None:
     """Return all requested gradients of op from one compiled pass; None if that is not possible.
 
     `kinds` gives for each operand the dtype of its gradient, or None if no gradient is requested.
     """
-    n = len(kinds)
-    if op.simple(*bound[:n]) or fallback.numpy_only():
+    if op.simple(*bound[: len(kinds)]) or fallback.numpy_only():
         return None
     try:
         call = choose((op, *kinds, kind(g), *map(kind, bound)), prepare_backward, op, kinds, g, bound)
-        if call is None:
-            return None
-        kernel, same, places, takes, wanted = call
-        upstream = g[(0,) * g.ndim] if same else g.reshape(-1)
-        outs = [np.empty(g.shape, g.dtype) for _ in wanted]
-        given = [take(bound[i]) for i, take in zip(places, takes)]
-        launch(kernel, [upstream, *given, *[o.reshape(-1) for o in outs]])
+        return None if call is None else call(g, bound)
     except Exception as e:
         return fallback.again(e, lambda: None)  # the formulas compute the same
-    found = dict(zip(wanted, outs))
-    return tuple([found.get(i) for i in range(n)])
 
 
-def prepare_backward(op: Any, kinds: list, g: np.ndarray, bound: tuple) -> BackwardCall | None:
-    """Prepare the call of a gradient kernel for arrays of these kinds."""
+def prepare_backward(op: Any, kinds: list, g: np.ndarray, bound: tuple) -> Callable | None:
+    """Return a function of g and the values that runs a gradient kernel on arrays of these kinds."""
     shape, dtype = g.shape, g.dtype
     wanted, names, places = read_by(op, kinds, dtype)
     values = [bound[i] for i in places]
@@ -65,8 +46,16 @@ def prepare_backward(op: Any, kinds: list, g: np.ndarray, bound: tuple) -> Backw
     long = [type(v) is np.ndarray and v.ndim > 0 for v in values]
     kernel = compiled_backward(op, wanted, (not same, *long), names, dtype)
     whole, item = lambda v: flat(v, shape), lambda v: v[()] if type(v) is np.ndarray else scalar(v, dtype)
-    takes = [whole if array else item for array in long]
-    return None if kernel is None else BackwardCall(kernel, same, places, takes, wanted)
+    takes = [(i, whole if array else item) for i, array in zip(places, long)]
+
+    def run(g: np.ndarray, bound: tuple) -> tuple:
+        outs = [np.empty(shape, dtype) for _ in wanted]
+        upstream = g[(0,) * g.ndim] if same else g.reshape(-1)
+        launch(kernel, [upstream, *[take(bound[i]) for i, take in takes], *[o.reshape(-1) for o in outs]])
+        found = dict(zip(wanted, outs))
+        return tuple([found.get(i) for i in range(len(kinds))])
+
+    return None if kernel is None else run
 
 
 def can_fuse(op: Any, wanted: tuple | None, values: list, dtype: np.dtype) -> bool:

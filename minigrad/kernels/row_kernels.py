@@ -25,7 +25,7 @@ from ..arrays.kinds import KINDS, on_device
 from . import cuda_kernels, threads, unguarded
 from .choose import choose, kind
 from .compiler import loading
-from .fallback import FEW, is_ready, is_spoilt, only_definitions
+from .fallback import FEW, is_ready, only_definitions
 from .formula import compiled
 
 I8 = np.dtype(np.int64)
@@ -164,10 +164,11 @@ def run(plan: Plan, args: tuple) -> list | None:
 
 def key(plan: Plan, settings: list) -> Callable:
     """Return a function of the arguments that returns the key of their call: the numbers that a kernel takes are no part."""
-    x, names = f"a{plan.x}", ", ".join([f"a{i}" for i in range(len(plan.takes))])
-    read = [f"kind(a{i})" for i, held in enumerate(plan.takes) if held is not None and i != plan.x]
+    names = ", ".join([f"a{i}" for i in range(len(plan.takes))])
+    known = lambda i: f"kind(a{i})" if i in plan.weights else f"a{i}.shape, a{i}.strides, a{i}.dtype"
+    read = [known(i) for i, held in enumerate(plan.takes) if held is not None]
     shapes = [f"a{i} if isinstance(a{i}, tuple) else kind(a{i})" for i in plan.weights if plan.takes[i] is None]
-    parts = ["plan", f"{x}.shape, {x}.strides, {x}.dtype", *[f"a{i}" for i in settings], *read, *shapes]
+    parts = ["plan", *[f"a{i}" for i in settings], *read, *shapes]
     return eval(f"lambda {names}: ({', '.join(parts)})", {"plan": plan, "kind": kind})
 
 
@@ -190,7 +191,7 @@ def written(plan: Plan, kernel: Kernel, args: tuple, layout: Layout, shared: boo
     """Return the call of a kernel as generated code: Python's steps take as long as the work on a few lines."""
     given, shapes, seen_as, order = arranged(plan, args, layout)
     scope: dict = {"entry": kernel.entry, "dtype": args[plan.x].dtype, "size": args[plan.x].size * shared, "I8": I8}
-    scope |= {"np": np, "over_ranges": over_ranges, "over_rows": over_rows, "is_spoilt": is_spoilt}
+    scope |= {"np": np, "over_ranges": over_ranges, "over_rows": over_rows, "isfinite": math.isfinite}
     scope |= {f"seen{i}": shape for i, shape in given}
     scope |= {f"made{k}": shape for k, shape in enumerate(shapes)} | {f"as{k}": seen for k, seen in enumerate(seen_as)}
     scope |= {f"sum{n}": shape for n, (_, shape) in enumerate(order)}
@@ -217,9 +218,10 @@ def written(plan: Plan, kernel: Kernel, args: tuple, layout: Layout, shared: boo
     for n, (k, shape) in enumerate(order):
         summed = f"np.array(sums[{k}], dtype)" if shape == () else f"sums[{k}].astype(dtype).reshape(sum{n})"
         results.append(f"o{k}" if shape is None else summed)
-    few = math.prod(shapes[order[0][0]] if order[0][1] is None else order[0][1]) < FEW
+    number = f"sums[{order[0][0]}]" if order[0][1] == () else "(flat := r.ravel()).dot(flat)"
+    few = math.prod(shapes[order[0][0]] if order[0][1] is None else order[0][1]) < FEW  # is_spoilt
     lines = [*[f"o{k} = np.empty(made{k}, dtype)" for k in range(len(shapes))], f"sums = {sums}", f"r = {results[0]}"]
-    lines += ["if is_spoilt(r): return None"] * few + [f"return [{', '.join(['r', *results[1:]])}]"]
+    lines += [f"if not isfinite({number}): return None"] * few + [f"return [{', '.join(['r', *results[1:]])}]"]
     names = ", ".join([f"a{i}" for i in range(len(args))])
     exec(compiled(f"def call({names}):\n    " + "\n    ".join(lines)), scope)
     return scope["call"]

@@ -4,6 +4,7 @@ generated Numba kernels for large ones (pointwise_calls.py), on the processor or
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache as kept
 from typing import Any
 
@@ -20,11 +21,12 @@ from .pointwise_gradients import GRADIENTS_FROM, read_by
 
 def forward(op: Any, args: tuple) -> np.ndarray:
     """Return op.kernel of arrays and numbers."""
-    n = len(args) - op.n_settings
+    n, first = len(args) - op.n_settings, args[0]
+    ready = type(first) is np.ndarray and first.dtype in unconverted_dtypes(op)
+    if ready and all([type(a) is np.ndarray and a.dtype is first.dtype and a.shape == first.shape for a in args[1:n]]):
+        return host_forward(op, args, (), dtypes.BOOL if op.kind == "bool" else first.dtype)
     if any(map(on_device, args[:n])):
         return cuda_kernels("repeats").call(device_forward, op, args)
-    if (call := call_for(op, args)) is not None:
-        return call(*args)
     operands, target = convert(op, args[:n])
     statics, result = args[n:], dtypes.BOOL if op.kind == "bool" else target
     if target not in dtypes.HALVES:
@@ -33,10 +35,21 @@ def forward(op: Any, args: tuple) -> np.ndarray:
     return halves.narrowed(host_forward(op, [halves.widened(a) for a in operands], statics, wide), result)
 
 
-def host_forward(op: Any, operands: list, statics: tuple, result: np.dtype) -> np.ndarray:
+def host_forward(op: Any, operands: Sequence, statics: tuple, result: np.dtype) -> np.ndarray:
     """Return op.kernel of operands of one dtype in main memory, from compiled code or NumPy's functions."""
     call = call_for(op, (*operands, *statics)) or numpy_function(op)
     return cast(call(*operands, *statics), result)
+
+
+@kept
+def unconverted_dtypes(op: Any) -> frozenset:
+    """Return the dtypes that op takes unconverted if all operands share one; none if op has conditions."""
+    known = [
+        d.dtype
+        for d in dtypes.ALL
+        if dtypes.kind(d.dtype) in op.accepts and (op.kind != "float" or d.is_floating_point)
+    ]
+    return frozenset(() if op.n_conditions else known) - dtypes.HALVES
 
 
 @kept
