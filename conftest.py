@@ -5,7 +5,6 @@ import faulthandler
 import gc
 import math
 import os
-import re
 import sys
 import time
 from collections import Counter
@@ -28,31 +27,16 @@ collect_ignore_glob = CELLS + PROGRAMS + ([] if find_spec("torch") else ["viz/py
 collect_ignore_glob += [] if find_spec("mpi4py") else ["minigrad/distributed/*"]
 
 
-# Tests that take seconds beside others of the same thing, and the rest of tables: `make test-slow` runs them, by file and name.
-SLOW = {
-    "tests/autograd/test_interrupts.py": r"test_an_interrupt_leaves_no_mode_active\[transformed\]",
-    "tests/compile/test_compile_lines.py": r"test_random_programs_on_lines\[1\]",
-    "tests/compile/test_compile_loops.py": r"test_random_loops\[1\]",
-    "tests/compile/test_compile_numbers.py": "test_random_arithmetic_of_numbers",
-    "tests/compile/test_compile_random_effects.py": "test_random_training_loops",
-    "tests/docs/test_decks.py": r"test_a_deck_is_whole\w*\[semester-week-(?!14)",
-    "tests/layers/test_reading_values.py": r"test_a_look_changes_no_derivative\[20\]",
-    "tests/lessons/test_bank.py": r"test_(a_right_answer|wrong_answers)\w*\[(ada|grace)-",
-    "tests/lessons/test_binder.py": "test_after_the_build_the_notebooks_are_where_the_links_lead",
-    "tests/lessons/test_class_report.py": "test_four_notebooks_become_a_page",
-    "tests/lessons/test_command.py": "test_grade_writes_a_table",
-    "tests/lessons/test_confinement.py": "test_each_file_has_a_row_also_in_capitals_and_in_a_folder_that_is_called_like_one",
-    "tests/lessons/test_grading.py": "test_answers_count_whatever_else_the_notebook_does",
-    "tests/lessons/test_lessons.py": r"test_checks_accept\w*\[(34_checkpointing|22_gotchas|16_steps_and_kinks)\]",
-    "tests/ops/test_linalg.py": r"test_large_matrices_by_lapack_are_numpys\[(lead1-|lead0-dtype1)",
-    "tests/table/test_records.py": r"test_the_texts_of_a_record\w*\[grid_sample\]",
-    "tests/test_garbage.py": "test_a_sample_of_garbage_is_told_rightly",
-    "tests/test_mutants.py": "test_outcomes_are_printed_and_written|test_a_mutant_that_does_not_end_is_too_slow",
-    "tests/test_pages.py": r"test_a_page_runs\w*\[(exercises|drawing|from_torch)\]",
-}
+def listed(name):
+    """Return the ids of the tests in a list of tests/, or their beginnings, by file."""
+    ids, by_file = (CHOOSE_THEMSELVES.parents[1] / f"{name}.txt").read_text(encoding="utf-8").splitlines(), {}
+    for file, _, test in (line.partition("::") for line in ids if not line.startswith("#")):
+        by_file[file] = (*by_file.get(file, ()), test)
+    return by_file
 
 
-NIGHTLY = {"tests/parity/test_benchmarks.py": r"test_torch_computes_the_same\[(resnet18|unet|vgg_small|mobilenet)\]"}
+# marks of tests, beside those that stand at a test: they run in make test-slow, and with NIGHTLY=1
+LISTED = {"slow": listed("slow"), "nightly": listed("nightly")}
 
 
 def pytest_addoption(parser):
@@ -73,11 +57,11 @@ def pytest_configure(config):
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items):
-    """Mark those of the tables above."""
+    """Mark those of the lists."""
     for item in items:
-        file = item.nodeid.partition("::")[0]
-        for table, mark in ((SLOW, pytest.mark.slow), (NIGHTLY, pytest.mark.nightly)):
-            if file in table and re.match(table[file], item.name):
+        file, _, test = item.nodeid.partition("::")
+        for mark, beginnings in LISTED.items():
+            if file in beginnings and test.startswith(beginnings[file]):
                 item.add_marker(mark)
 
 

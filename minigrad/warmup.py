@@ -88,7 +88,7 @@ def pointwise(op: Any, dtype: np.dtype) -> None:
     """Run an operation on large arrays and its backward; a binary one also with a number as the second operand."""
     n = len(op.names) - op.n_settings
     kinds = [bool] * op.n_conditions + [dtype] * (n - op.n_conditions)
-    arrays = [tensor(np.full(pointwise_calls.QUICK_FROM, kind is not bool, kind)) for kind in kinds]
+    arrays = [tensor(np.full(pointwise_calls.SIZES["many"], kind is not bool, kind)) for kind in kinds]
     for operands in [arrays, [arrays[0], 0.5]] if n == 2 else [arrays]:
         differentiate(op.apply(*operands, *op.defaults), operands)
 

@@ -2,7 +2,7 @@
 
 As a plugin of pytest (`-p tools.durations`) this module appends a line for each test to build/durations.tsv; run as a program,
 it adds the lines up. Processor time counts the programs that a test starts, too, and hardly depends on what else runs on the
-machine; the clock's time does.
+machine; the clock's time does. With `--slow 0.5` the tests that take that many seconds go into tests/slow.txt.
 """
 
 from __future__ import annotations
@@ -106,8 +106,14 @@ def table(lines: Iterable[Line], title: str, group=lambda test: test, shown: int
 
 
 def main() -> None:
-    """Print the tables: folders, the longest files, the longest tests."""
+    """Print the tables: folders, the longest files, the longest tests; or add to the list of slow tests."""
     lines = read(FILE)
+    if sys.argv[1:2] == ["--slow"]:
+        slow = FILE.parent.parent / "tests" / "slow.txt"
+        known, least = slow.read_text(encoding="utf-8").splitlines(), float(sys.argv[2])
+        new = {test for test, processor, _ in lines if processor >= least and test.startswith("tests/")}
+        slow.write_text("\n".join([*known[:2], *sorted({*known[2:], *new})]) + "\n", encoding="utf-8")
+        return
     print("Seconds by the processor and by the clock:", table(lines, "folder", folder), sep="\n")
     print("", table(lines, "file", file_of, SHOWN), sep="\n")
     print("", table(lines, "test", shown=SHOWN), sep="\n")

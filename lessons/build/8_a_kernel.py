@@ -290,7 +290,7 @@ from minigrad.kernels import generate
 from minigrad.ops.nn.activation import Silu as Theirs
 
 print(generate.forward("silu", Theirs.kernel, (True,), np.dtype(np.float32)))
-beside((pointwise, Theirs), (loop_source, generate.module))
+beside((pointwise, Theirs), (loop_source, generate.flat))
 
 # %% [markdown]
 # The extra lines there are for:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -132,5 +133,4 @@ def same_layout(a: np.ndarray) -> np.ndarray:
 
 def is_new(d: Array, g: Array | list, pairs: Sequence) -> bool:
     """Return True if a written-out backward made an array for one edge alone: it is not what arrived, nor of two edges."""
-    alone = len(pairs) == 1 or [id(other) for _, other in pairs].count(id(d)) == 1
-    return alone and d is not g and type(g) is not list
+    return d is not g and type(g) is not list and [*map(id, map(itemgetter(1), pairs))].count(id(d)) == 1

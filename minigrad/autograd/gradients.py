@@ -52,7 +52,7 @@ def backward(
     >>> x.grad
     tensor([2., 4.])
     """
-    tensors = as_sequence(tensors, "backward")
+    tensors = tensors if type(tensors) is tuple else as_sequence(tensors, "backward")
     edges, seeds = roots(tensors, grad_tensors, "backward")
     if inputs is None:
         run("backward", edges, seeds, None, retain_graph, create_graph)
@@ -202,7 +202,7 @@ def tensor_backward(
 
     `gradient` (of this tensor's shape) is needed unless it has one element.
     """
-    backward(self, None if gradient is None else (gradient,), retain_graph, create_graph, inputs)
+    backward((self,), None if gradient is None else (gradient,), retain_graph, create_graph, inputs)
 
 
 methods: Any = Tensor
@@ -224,8 +224,8 @@ def as_sequence(x: Any, who: str) -> tuple:
 
 def roots(outputs: tuple, weights: Any, what: str) -> tuple[list, list]:
     """Return the edges where differentiation starts, each with a gradient."""
-    if weights is None and len(outputs) == 1 and type(t := outputs[0]) is Tensor and (edge := history(t)) is not None:
-        return [edge], [seed(t, None, edge, what)]  # by far the most common case
+    if weights is None and len(outputs) == 1 and type(t := outputs[0]) is Tensor and t._view is None and t._edge:
+        return [t._edge], [seed(t, None, t._edge, what)]  # by far the most common case
     weights = (None,) * len(outputs) if weights is None else as_sequence(weights, what)
     if len(weights) != len(outputs):
         raise error(

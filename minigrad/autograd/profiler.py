@@ -16,10 +16,9 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from enum import Enum
 from time import perf_counter_ns, time_ns
-from types import FrameType
 from typing import Any
 
 from ..arrays.kinds import on_device
@@ -33,14 +32,11 @@ from ..core.tensor import Tensor
 from ..errors import error
 from ..events import Observer, events
 from ..ops import transfer
-from ..ops.public_functions import operation_of
-from ..places import PACKAGE
 from .profiler_report import Event, EventList
 
 __all__ = ["ProfilerActivity", "profile", "record_function"]  # in PyTorch, the schedules are in `profiler` alone
 
 profilers: list = []  # those that run anywhere in the process: ranges are named only if there are any
-_names: dict[int, tuple] = {}  # id of a code object of minigrad -> the object, and its operation or None
 
 
 class ProfilerActivity(Enum):
@@ -239,16 +235,13 @@ class profile:
 def span(name: str, whole: bool = False) -> Iterator[None]:
     """Name a range for the profilers of this thread; a `whole` one (a compiled function) is recorded as a single event."""
     frame = current()
-    here = [layer for layer in frame.layers() if isinstance(layer, Profiler)]
-    events = [profiler.begin(name, "user_annotation") for profiler in here]
-    while whole and isinstance(frame.layer, Profiler):
-        frame = frame.below()
-    try:
-        with use(frame) if whole else nullcontext():
-            yield
-    finally:
-        for profiler, event in zip(here, events):
-            profiler.end(event)
+    with ExitStack() as around:
+        for profiler in [layer for layer in frame.layers() if isinstance(layer, Profiler)]:
+            around.enter_context(profiler.during(name, "user_annotation"))
+        while whole and isinstance(frame.layer, Profiler):
+            frame = frame.below()
+        around.enter_context(use(frame) if whole else nullcontext())
+        yield
 
 
 @contextmanager
@@ -272,6 +265,8 @@ class Profiler(Layer, Observer):
     """Times the operations that run; a layer that changes none of them."""
 
     name, records = "profile", True
+    called: Any  # finds the public function that runs on the stack, and `ours` what is known of it: record/callers.py
+    ours: Any
 
     def __init__(self, wait: Callable | None):
         self.wait = wait
@@ -304,11 +299,13 @@ class Profiler(Layer, Observer):
 
     def timed(self, cls: Any, args: tuple, run: Callable, ending: str = "") -> Any:
         """Run an operation as an event, or as a part of the event of the public function that was called."""
-        name, function, user = calling(sys._getframe(2))
+        name, function, user = self.called(sys._getframe(2))
         if function is not None and function is self.call and self.event.cpu_parent is self.innermost():
             event = self.event
             self.inside.append(event)
         else:
+            if function is not None:
+                name += "_" * self.ours[id(function.f_code)].writes
             event = self.begin(name or (cls.function_name() + ending if cls.primitive else cls.__name__), "operator")
             event.input_shapes = [list(a.shape) for a in args if isinstance(a, Tensor)]
             event.line = "" if user is None else f"{user.f_code.co_filename}:{user.f_lineno}"
@@ -405,21 +402,3 @@ class Profiler(Layer, Observer):
             yield
         finally:
             self.end(event)
-
-
-def calling(frame: FrameType | None) -> tuple[str, FrameType | None, FrameType | None]:
-    """Return the name and frame of the outermost public function that runs, and its caller's frame.
-
-    record/callers.py does the same for recordings, which need more details.
-    """
-    name, outer = "", None
-    while frame is not None:
-        code = frame.f_code
-        if id(code) not in _names:
-            if not code.co_filename.startswith(PACKAGE):
-                break
-            _names[id(code)] = code, operation_of(code)
-        if (found := _names[id(code)][1]) is not None:
-            name, outer = found, frame
-        frame = frame.f_back
-    return name, outer, frame

@@ -139,12 +139,8 @@ class CustomOpDef:
         """
         if self._mutates:
             names = ", ".join(sorted(self._mutates))
-            raise error(
-                RuntimeError,
-                self._name,
-                f"modifies {names} in place, and such an operator takes no autograd formula",
-                "return a new tensor instead, with mutates_args=()",
-            )
+            what = f"modifies {names} in place, and such an operator takes no autograd formula"
+            raise error(RuntimeError, self._name, what, "return a new tensor instead, with mutates_args=()")
         none = (None,) * len(self._keywords)
 
         def with_keywords(ctx: Any, *grads: Any) -> Any:
@@ -202,12 +198,8 @@ class CustomOpDef:
         result = self._kernel(args)(*args[:n], **dict(zip(self._keywords, args[n:])))
         given = [memory(t) for t in leaves(args) if isinstance(t, Tensor)]
         if any(memory(t) is m for t in leaves(result) if isinstance(t, Tensor) for m in given):
-            raise error(
-                RuntimeError,
-                self._name,
-                "returns an argument, or a view of one; a custom operator must return new memory",
-                "return a copy: x.clone()",
-            )
+            what = "returns an argument, or a view of one; a custom operator must return new memory"
+            raise error(RuntimeError, self._name, what, "return a copy: x.clone()")
         return result
 
     def _setup_context(self, ctx: Any, inputs: tuple, output: Any) -> None:
@@ -218,12 +210,9 @@ class CustomOpDef:
         self._setup(ctx=ctx, inputs=inputs[:n], output=output, **keywords)
 
     def _no_backward(self, ctx: Any, *grads: Any) -> NoReturn:
-        raise error(
-            RuntimeError,
-            self._name,
-            "has no autograd formula, so backward cannot pass it",
-            f"register one: {self.__name__}.register_autograd(backward, setup_context=setup_context)",
-        )
+        what = "has no autograd formula, so backward cannot pass it"
+        fix = f"register one: {self.__name__}.register_autograd(backward, setup_context=setup_context)"
+        raise error(RuntimeError, self._name, what, fix)
 
     def _vmap(self, info: Any, in_dims: tuple, *args: Any) -> Any:
         """Run the operator once per element of the batch."""
@@ -242,12 +231,9 @@ class CustomOpDef:
         found = (None if kind in self._disabled else self._kernels.get(kind)) or self._kernels.get(None)
         if kind == "meta" or found is None:
             register = "register_fake" if kind == "meta" else f'register_kernel("{kind}")'
-            raise error(
-                RuntimeError if kind == "meta" else NotImplementedError,
-                self._name,
-                f"has no kernel for the device {kind}",
-                f"register one: @{self.__name__}.{register}",
-            )
+            what = f"has no kernel for the device {kind}"
+            fix = f"register one: @{self.__name__}.{register}"
+            raise error(RuntimeError if kind == "meta" else NotImplementedError, self._name, what, fix)
         return found
 
     def _refuse_lists(self, arguments: dict[str, Any]) -> None:
@@ -255,12 +241,9 @@ class CustomOpDef:
         lists = [(name, value) for name, value in arguments.items() if isinstance(value, (list, tuple))]
         for name, value in lists if is_grad_enabled() else ():
             if any(isinstance(t, Tensor) and t.requires_grad for t in value):
-                raise error(
-                    NotImplementedError,
-                    self._name,
-                    f"{name} is a list of tensors that require grad, which a custom operator does not record",
-                    "pass each tensor as a separate argument, or x.detach() for each",
-                )
+                what = f"{name} is a list of tensors that require grad, which a custom operator does not record"
+                fix = "pass each tensor as a separate argument, or x.detach() for each"
+                raise error(NotImplementedError, self._name, what, fix)
 
 
 def check(name: str, signature: inspect.Signature, mutates: set[str]) -> None:

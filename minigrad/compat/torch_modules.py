@@ -23,87 +23,71 @@ from .placeholders import TABLE, Backend, module
 from .static_names import parts_that_may_fail
 
 PYTORCH = "2.13.0"  # the version whose semantics minigrad implements
-OF_LAYERS = "clip_grad spectral_norm weight_norm".split()
-DISTRIBUTIONS = """bernoulli beta binomial categorical cauchy chi2 continuous_bernoulli dirichlet exponential gamma geometric
-gumbel half_cauchy half_normal independent kumaraswamy laplace log_normal mixture_same_family multinomial multivariate_normal
-normal one_hot_categorical pareto poisson relaxed_bernoulli relaxed_categorical studentT transformed_distribution uniform
-weibull""".split()
-OPTIMIZERS = "adadelta adagrad adam adamax adamw asgd lbfgs nadam radam rmsprop rprop sgd".split()
 NOTHING = object()  # not None, which may be a module's value
+OTHERS = ("functorch", "safetensors", "torchvision")  # packages whose modules need PyTorch there and not here
 
-# PyTorch's module -> the modules of minigrad in which its names are looked up, in this order
-ELSEWHERE = {
-    **{f"nn.modules.{name}": ("nn", "underscored") for name in LAYERS},
-    **{f"nn.utils.{name}": ("nn.utils",) for name in OF_LAYERS},
-    **{f"distributions.{name}": ("distributions",) for name in DISTRIBUTIONS},
-    **{f"optim.{name}": ("optim",) for name in OPTIMIZERS},
-    "": ("", "of_torch"),
-    "autograd": ("autograd", "of_autograd"),
-    "nn.init": ("nn.init", "of_init"),
-    "optim.lr_scheduler": ("optim.lr_scheduler", "of_schedules"),
-    "testing": ("testing", "of_testing"),
-    "sparse": ("sparse",),
-    "_C": ("underscored",),
-    "_dynamo": ("compiler",),
-    "_utils": ("underscored",),
-    "_tensor": ("underscored", ""),
-    "autograd.anomaly_mode": ("autograd",),
-    "autograd.gradcheck": ("autograd",),
-    "autograd.variable": ("autograd",),
-    "amp.autocast_mode": ("compat.amp",),
-    "amp.grad_scaler": ("compat.grad_scaler",),
-    "cuda": ("cuda", "of_cuda"),
-    "cuda.amp": ("cuda_amp",),
-    "cuda.amp.autocast_mode": ("cuda_amp",),
-    "cuda.amp.grad_scaler": ("cuda_amp", "compat.grad_scaler"),
-    "cuda.memory": ("cuda",),
-    "cuda.random": ("cuda",),
-    "distributed.distributed_c10d": ("distributed",),
-    "functional": ("",),
-    "nn.attention": ("attention",),
-    "ops": ("ops_by_name",),
-    "nn.common_types": ("annotations",),
-    "nn.modules": ("nn", "underscored"),
-    "nn.modules.utils": ("annotations",),
-    "nn.parallel": ("nn.parallel",),
-    "nn.modules.lazy": ("nn.lazy",),
-    **{f"nn.parallel.{name}": ("nn.parallel",) for name in ("data_parallel", "distributed")},
-    "nn.utils.stateless": ("func",),
-    "optim.optimizer": ("optim.optimizer", "underscored"),
-    "types": ("annotations", ""),
-    "utils._pytree": ("pytree",),
-    "utils.benchmark": ("utils.benchmark",),
-    "utils.dlpack": ("",),
-    "utils.hooks": ("underscored",),
-    "utils.data.dataloader": ("utils.data",),
-    "utils.data.dataset": ("utils.data",),
-    "utils.data.distributed": ("utils.data",),
-    "utils.data.sampler": ("utils.data",),
-    "utils.tensorboard": ("utils.tensorboard",),
-    "utils.tensorboard.writer": ("utils.tensorboard",),
-    **{name: ("other_accelerators",) for name in ("mps", "mtia", "xpu")},
+# modules with the names of the module around them
+INSIDE = {
+    "autograd": "anomaly_mode gradcheck variable",
+    "cuda": "memory random",
+    "cuda.amp": "autocast_mode",
+    "distributed": "distributed_c10d",
+    "distributions": """bernoulli beta binomial categorical cauchy chi2 continuous_bernoulli dirichlet exponential gamma
+        geometric gumbel half_cauchy half_normal independent kumaraswamy laplace log_normal mixture_same_family multinomial
+        multivariate_normal normal one_hot_categorical pareto poisson relaxed_bernoulli relaxed_categorical studentT
+        transformed_distribution uniform weibull""",
+    "nn.modules": " ".join(LAYERS),
+    "nn.parallel": "data_parallel distributed",
+    "nn.utils": "clip_grad spectral_norm weight_norm",
+    "optim": "adadelta adagrad adam adamax adamw asgd lbfgs nadam radam rmsprop rprop sgd",
+    "utils.data": "dataloader dataset distributed sampler",
+    "utils.tensorboard": "writer",
+    "torchvision.datasets": "mnist folder vision",
+    "torchvision.io": "image",
+    "torchvision.models": "resnet vgg",
+    "torchvision.transforms": "transforms v2",
 }
-# modules of other packages, which need PyTorch there and not here
-IN_OTHER_PACKAGES = {
-    "functorch": ("func", "compat.functorch"),
-    "safetensors.torch": ("utils.safetensors",),
-    "torchvision": ("compat.vision",),
-    "torchvision.datasets": ("compat.vision.datasets",),
-    "torchvision.datasets.mnist": ("compat.vision.datasets",),
-    "torchvision.datasets.folder": ("compat.vision.datasets",),
-    "torchvision.datasets.vision": ("compat.vision.datasets",),
-    "torchvision.io": ("compat.vision.utils",),
-    "torchvision.io.image": ("compat.vision.utils",),
-    "torchvision.models": ("compat.vision.models",),
-    "torchvision.models.resnet": ("compat.vision.models",),
-    "torchvision.models.vgg": ("compat.vision.models",),
-    "torchvision.transforms": ("compat.vision.transforms",),
-    "torchvision.transforms.functional": ("compat.vision.functional",),
-    "torchvision.transforms.transforms": ("compat.vision.transforms",),
-    "torchvision.transforms.v2": ("compat.vision.transforms",),
-    "torchvision.transforms.v2.functional": ("compat.vision.functional",),
-    "torchvision.utils": ("compat.vision.utils",),
+# modules of minigrad or rows of placeholders.py, and PyTorch's modules whose names are looked up there, in this order
+PLACES = {
+    "minigrad": "functional utils.dlpack",
+    "minigrad of_torch": "torch",
+    "annotations": "nn.common_types nn.modules.utils",
+    "annotations minigrad": "types",
+    "attention": "nn.attention",
+    "autograd of_autograd": "autograd",
+    "compat.amp": "amp.autocast_mode",
+    "compat.grad_scaler": "amp.grad_scaler",
+    "compiler": "_dynamo",
+    "cuda of_cuda": "cuda",
+    "cuda_amp": "cuda.amp",
+    "cuda_amp compat.grad_scaler": "cuda.amp.grad_scaler",
+    "func": "nn.utils.stateless",
+    "nn underscored": "nn.modules",
+    "nn.init of_init": "nn.init",
+    "nn.lazy": "nn.modules.lazy",
+    "ops_by_name": "ops",
+    "optim.lr_scheduler of_schedules": "optim.lr_scheduler",
+    "optim.optimizer underscored": "optim.optimizer",
+    "other_accelerators": "mps mtia xpu",
+    "pytree": "utils._pytree",
+    "testing of_testing": "testing",
+    "underscored": "_C _utils utils.hooks",
+    "underscored minigrad": "_tensor",
+    **{name: name for name in ("nn.parallel", "sparse", "utils.benchmark", "utils.tensorboard")},  # not loaded yet
+    "func compat.functorch": "functorch",
+    "utils.safetensors": "safetensors.torch",
+    "compat.vision": "torchvision",
+    "compat.vision.datasets": "torchvision.datasets",
+    "compat.vision.functional": "torchvision.transforms.functional torchvision.transforms.v2.functional",
+    "compat.vision.models": "torchvision.models",
+    "compat.vision.transforms": "torchvision.transforms",
+    "compat.vision.utils": "torchvision.io torchvision.utils",
 }
+ROWS = {name: places for places, names in PLACES.items() for name in names.split()}
+ROWS |= {f"{around}.{name}": ROWS.get(around, around) for around, names in INSIDE.items() for name in names.split()}
+PATHS = {name: tuple([p.removeprefix("minigrad") for p in places.split()]) for name, places in ROWS.items()}
+IN_OTHER_PACKAGES = {name: paths for name, paths in PATHS.items() if name.partition(".")[0] in OTHERS}
+ELSEWHERE = {name.removeprefix("torch"): paths for name, paths in PATHS.items() if name not in IN_OTHER_PACKAGES}
 
 
 class TorchModule(ModuleType):
@@ -161,8 +145,8 @@ class TorchModule(ModuleType):
 
     def _is_division(self, place: ModuleType, name: str) -> bool:
         """Return True for a module of minigrad that PyTorch does not have there, such as `optim.sgd.sgd`."""
-        value = vars(place).get(name)
-        ours = isinstance(value, ModuleType) and value.__name__.startswith("minigrad.")
+        value, later = vars(place).get(name), vars(place).get("_AROUND", ())  # modules that are imported at first use
+        ours = name in later or isinstance(value, ModuleType) and value.__name__.startswith("minigrad.")
         return ours and module_called(f"{self.__name__}.{name}") is None
 
     def __dir__(self) -> list[str]:

@@ -1,12 +1,13 @@
-"""Kernels for eager mode: an operation's program, or its formulas, as one generated pass over the lines of an array.
+"""Kernels for eager mode, written by the generator of compiled programs from code that is captured on small examples.
 
-They are captured on small examples and written by the generator of compiled programs. They take memory for their results, so
-that threads can share the lines (kernels/row_kernels.py); the source contains no sizes.
+`captured` and `compiled` lead to the generator, for optimizers and recurrent layers too. Here an operation's program, or its
+formulas, become one pass over the lines of an array (kernels/row_kernels.py); the source contains no sizes.
 """
 
 from __future__ import annotations
 
 import contextvars
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,40 @@ SUMS = (WEIGHT, NUMBER)  # results that are summed over the lines
 SIZES = 5, 7, 11, 13  # sizes of the examples, all distinct
 
 
+def captured(code: Callable, make: Callable, source: Any = None, grad: bool = False) -> Any:
+    """Run code(trace) under a capture, and return make(trace, *its results).
+
+    Running transforms, recordings and captures do not see this; `source` is asked about values that the code reads.
+    """
+
+    def run() -> Any:
+        trace = CaptureTrace(Guards(), source)
+        trace.phase = "backward"  # user's lines are not recorded
+        try:
+            with tracing(trace, grad):
+                found = code(trace)
+            return make(trace, *found)
+        finally:
+            trace.forget()
+
+    return contextvars.Context().run(run)
+
+
+def memory(shape: tuple, dtype: np.dtype) -> CapturedValue:
+    """Return the value for memory that a kernel fills."""
+    return CapturedValue("input", np.empty(shape, dtype), 0, "result")
+
+
+def compiled(dtype: np.dtype, *args: Any, **options: Any) -> tuple:
+    """Return the program that the generator makes of its arguments, and a function that compiles it."""
+    from .emit.from_capture import generate
+
+    program = generate(*args, **options)
+    load = cuda_kernels("kernel_modules").load if program.on_device else cache.load
+    return program, lambda: getattr(load(f"{program.name}_{dtype.name}", program.text), program.name)
+
+
+# ---------------------------------------------------------------------- lines
 def install() -> None:
     """Install `write` as the source of fused kernels for eager operations."""
     row_kernels.write = write
@@ -33,56 +68,42 @@ def install() -> None:
 
 def write(plan: Plan, args: tuple, layout: Layout, dtype: np.dtype, on_device: bool = False) -> Kernel:
     """Generate and compile the kernel for some arguments."""
-    program, given, whole = generated(plan, args, layout, dtype, on_device)
+    (program, load), given, whole = generated(plan, args, layout, dtype, on_device)
     arrays = [x for kind, x in program.params if kind == "input"]
     ranged = layout.reduced[0] and not on_device
     if program.statics or arrays != list(range(len(arrays))) or ranged and "[...] =" in program.text:
         what = f"its kernel does not loop over all of its arguments:\n{program.text}"
         raise error(InternalError, plan.cls.name, what, "report it; set MINIGRAD_GENERIC=1 to run without kernels")
-    load = cuda_kernels("kernel_modules").load if on_device else cache.load
-    entry = getattr(load(f"{program.name}_{dtype.name}", program.text), program.name)
     read = [x for kind, x in program.params if kind == "number"]
-    return Kernel(entry, whole and not ranged, [i for i in plan.numbers if given[i].name in read], ranged)
+    return Kernel(load(), whole and not ranged, [i for i in plan.numbers if given[i].name in read], ranged)
 
 
 def text(plan: Plan, args: tuple, on_device: bool = False) -> str:
     """Return the source of the kernel for arguments that are rows, on the CPU or a GPU."""
     layout = plan.layout(args, ())
     assert layout is not None
-    return generated(plan, args, layout, args[plan.x].dtype, on_device)[0].text
+    return generated(plan, args, layout, args[plan.x].dtype, on_device)[0][0].text
 
 
 def generated(plan: Plan, args: tuple, layout: Layout, dtype: np.dtype, on_device: bool = False) -> tuple:
-    """Return the program, the examples that replaced `args`, and True if it has to see all lines at once.
+    """Return the program, the examples that replaced `args`, and True if it has to see all lines at once."""
+    cls, layout = plan.cls, layout._replace(sizes=SIZES[: len(layout.sizes)])
 
-    Running transforms, recordings and captures do not see this.
-    """
-    examples = layout._replace(sizes=SIZES[: len(layout.sizes)])
-    return contextvars.Context().run(captured, plan, args, examples, dtype, on_device)
-
-
-def captured(plan: Plan, args: tuple, layout: Layout, dtype: np.dtype, on_device: bool) -> tuple:
-    """Capture an operation's program, or its formulas, on examples."""
-    from .emit.from_capture import generate
-
-    cls = plan.cls
-    trace = CaptureTrace(Guards(), None)
-    trace.phase = "backward"  # user's lines are not recorded
-    with tracing(trace, False):
+    def code(trace: CaptureTrace) -> tuple:
         given = [example(trace, plan, i, a, layout, dtype) for i, a in enumerate(args)]
         made = (cls.program or cls.apply)(*given) if plan.formulas is None else gradients(cls, plan.formulas, given)
-        outs = list(zip(plan.gives, [trace.value(o) for o in (made if type(made) is tuple else (made,))]))
-    fixed, rows = ([trace.value(given[i]) for i, _ in some] for some in (plan.fixed, plan.rows))
-    memory = lambda held: CapturedValue("input", np.empty(layout.shape(held), dtype), 0, "result")
-    writes = [(memory(held), out) for held, out in outs if held not in SUMS]
-    sums = [out for held, out in outs if held in SUMS]
-    name = cls.name if plan.formulas is None else f"{cls.name}_backward"
-    inputs = [*fixed, *rows, *[m for m, _ in writes]]
-    own = layout.sizes[1] if layout.reduced[0] and not on_device else None
-    program = generate(trace.steps, inputs, sums, writes, name, on_device, own, eager=True)
-    whole = NUMBER in plan.gives or sees_all(trace.steps, rows)
-    trace.forget()
-    return program, given, whole
+        return given, list(zip(plan.gives, [trace.value(o) for o in (made if type(made) is tuple else (made,))]))
+
+    def make(trace: CaptureTrace, given: list, outs: list) -> tuple:
+        fixed, rows = ([trace.value(given[i]) for i, _ in some] for some in (plan.fixed, plan.rows))
+        writes = [(memory(layout.shape(held), dtype), out) for held, out in outs if held not in SUMS]
+        sums, inputs = [out for held, out in outs if held in SUMS], [*fixed, *rows, *[m for m, _ in writes]]
+        name = cls.name if plan.formulas is None else f"{cls.name}_backward"
+        own = layout.sizes[1] if layout.reduced[0] and not on_device else None
+        program = compiled(dtype, trace.steps, inputs, sums, writes, name, on_device, own, eager=True)
+        return program, given, NUMBER in plan.gives or sees_all(trace.steps, rows)
+
+    return captured(code, make)
 
 
 def example(trace: CaptureTrace, plan: Plan, i: int, a: Any, layout: Layout, dtype: np.dtype) -> Any:

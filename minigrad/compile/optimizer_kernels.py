@@ -7,7 +7,6 @@ optim/one_pass.py calls these kernels.
 
 from __future__ import annotations
 
-import contextvars
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -15,12 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.tensor import Box, Tensor, wrap
-from ..kernels import cache
 from ..ops.base.families import Pointwise
 from ..ops.copy import Copy
-from .capture import tracing
 from .captured_steps import CapturedValue, Refused
-from .guards import Guards
+from .eager_kernels import captured, compiled
 from .symbols import Reads, SymbolicFloat
 from .trace import CaptureTrace
 
@@ -47,9 +44,6 @@ class Capture:
     def __init__(self, names: list[str], values: tuple, state: dict[str, bool], dtype: np.dtype):
         self.names, self.values, self.state, self.dtype = names, values, state, dtype
         self.counters = [name for name, counts in state.items() if counts]
-        self.trace = CaptureTrace(Guards(), self)
-        self.trace.phase = "backward"  # user's lines are not recorded
-        self.reads = Reads([*names, *self.counters], self.trace.depends)
         self.examples: dict[int, int] = {}  # id of a counter's tensor -> its position among the numbers
 
     def number(self, i: int) -> SymbolicFloat:
@@ -63,42 +57,40 @@ class Capture:
     def of_result(self, b: Box, v: CapturedValue) -> None:
         """Return None: the update must not read a value that it computes."""
 
-    def take(self, name: str) -> Box:
+    def take(self, trace: CaptureTrace, name: str) -> Box:
         """Return the box for the parameter, its gradient or a tensor of the state."""
         example = wrap(np.ones(() if name in self.counters else EXAMPLE, self.dtype))
         if name in self.counters:
             self.examples[id(example)] = len(self.names) + self.counters.index(name)
-        return self.trace.argument(example, name, "")
+        return trace.argument(example, name, "")
 
-    def run(self, update: Callable, group: Callable) -> list[tuple[CapturedValue, CapturedValue]]:
+    def run(self, trace: CaptureTrace, update: Callable, group: Callable) -> list[tuple[CapturedValue, CapturedValue]]:
         """Run the update; return the values of parameter, gradient and state before and after it."""
-        with tracing(self.trace, False):
-            p, grad, *others = boxes = [self.take(name) for name in ("p", "grad", *self.state)]
-            given = dict(zip(self.state, others))
-            update(p, grad, kept := dict(given), group([self.number(i) for i in range(len(self.names))]))
-            if list(kept) != list(given) or any(kept[name] is not given[name] for name in given):
-                raise Refused("it replaces a tensor in its state", None, False)
-            return [(v, self.trace.held(b)) for (v, _, _), b in zip(self.trace.inputs, boxes, strict=True)]
+        self.reads = Reads([*self.names, *self.counters], trace.depends)
+        p, grad, *others = boxes = [self.take(trace, name) for name in ("p", "grad", *self.state)]
+        given = dict(zip(self.state, others))
+        update(p, grad, kept := dict(given), group([self.number(i) for i in range(len(self.names))]))
+        if list(kept) != list(given) or any(kept[name] is not given[name] for name in given):
+            raise Refused("it replaces a tensor in its state", None, False)
+        return [(v, trace.held(b)) for (v, _, _), b in zip(trace.inputs, boxes, strict=True)]
 
-    def kernel(self, update: Callable, group: Callable) -> UpdateKernel:
+    def kernel(self, trace: CaptureTrace, *found: tuple) -> UpdateKernel:
         """Return the update as one elementwise pass; raise Refused if that is impossible."""
-        from .emit.from_capture import generate
-
-        found = self.run(update, group)
         counters = [new.content for name, (_, new) in zip(self.state, found[2:]) if name in self.counters]
-        if not all(issubclass(step.cls, (Pointwise, Copy)) for step in self.trace.steps):
+        if not all(issubclass(step.cls, (Pointwise, Copy)) for step in trace.steps):
             raise Refused("it is not elementwise", None, False)
         if self.reads.touched or not all(type(n) is SymbolicFloat for n in counters):
             raise Refused("it computes with numbers in a way that no expression describes", None, False)
         fits = self.fits()  # before generating: the program contains the same symbols
         written = [(i, pair) for i, pair in enumerate(found) if pair[0] is not pair[1] and pair[1].shape]
-        program = generate(self.trace.steps, [old for old, _ in found], [], [p for _, p in written], "update", False)
+        program, load = compiled(
+            self.dtype, trace.steps, [v for v, _ in found], [], [p for _, p in written], "update", False
+        )
         kinds = {kind: [x for k, x in program.params if k == kind] for kind in ("input", "number", "constant")}
         if program.statics or kinds["constant"]:
             raise Refused("it reads arrays that are not its inputs", None, False)
-        entry = getattr(cache.load(f"{program.name}_{self.dtype.name}", program.text), program.name)
         numbers, counts = function(kinds["number"]), function([n.name for n in counters])
-        return UpdateKernel(fits, entry, kinds["input"], [i for i, _ in written], numbers, counts)
+        return UpdateKernel(fits, load(), kinds["input"], [i for i, _ in written], numbers, counts)
 
     def fits(self) -> Callable:
         """Return a function of the numbers that checks whether they lead to the same decisions."""
@@ -113,11 +105,9 @@ def kernel(update: Callable, names: list, values: tuple, state: dict, group: Cal
     """
     capture = Capture(names, values, state, dtype)
     try:
-        return contextvars.Context().run(capture.kernel, update, group)
+        return captured(lambda trace: capture.run(trace, update, group), capture.kernel, capture)
     except Refused:
         return UpdateKernel(capture.fits())
-    finally:
-        capture.trace.forget()
 
 
 def function(texts: list[str]) -> Callable[[tuple], Any]:

@@ -6,19 +6,16 @@ saves the values that the backward reads. nn/recurrent_layer.py runs them along 
 
 from __future__ import annotations
 
-import contextvars
 import operator
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..core.tensor import wrap
-from ..kernels import cache as texts
-from .capture import tracing
 from .captured_steps import CapturedValue
-from .guards import Guards
+from .eager_kernels import captured, compiled, memory
 from .trace import CaptureTrace
 
 EXAMPLE = (7,)
@@ -52,45 +49,37 @@ class GateTuple(tuple):
 @cache
 def kernels(step: Callable, n_gates: int, n_states: int, dtype: np.dtype) -> Kernels:
     """Return the kernels of `step(gates of the input, gates of the state, states)`, which returns the new states."""
-    return contextvars.Context().run(captured, step, n_gates, n_states, dtype)
 
+    kinds = (("input", n_gates), ("state", n_gates), ("old", n_states))
+    examples = [(wrap(np.ones(EXAMPLE, dtype)).requires_grad_(), f"{kind}{i}") for kind, n in kinds for i in range(n)]
 
-def captured(step: Callable, n_gates: int, n_states: int, dtype: np.dtype) -> Kernels:
-    """Capture a step and its backward, and generate both programs."""
-    trace = CaptureTrace(Guards(), None)
-    trace.phase = "backward"  # user's lines are not recorded
-    names = [f"{what}{i}" for what, n in (("input", n_gates), ("state", n_gates), ("old", n_states)) for i in range(n)]
-    examples = [wrap(np.ones(EXAMPLE, dtype)) for _ in names]
-    for t in examples:
-        t.requires_grad_()
-    with tracing(trace, True):
-        given = [trace.argument(t, name, "") for t, name in zip(examples, names)]
+    def code(trace: CaptureTrace) -> tuple:
+        given = [trace.argument(t, name, "") for t, name in examples]
         gates = given[:n_gates], given[n_gates:-n_states]
         outs = list(step(*[GateTuple(g) if n_gates > 1 else g[0] for g in gates], tuple(given[-n_states:])))
         inputs, results, n = [trace.value(b) for b in given], [trace.value(o) for o in outs], len(trace.steps)
-        seeds, gradients = trace.differentiate(outs, given)
-    there, back = trace.steps[:n], trace.steps[n:]
-    made = {*inputs, *[v for s in there for v in s.outs]}
-    read = [a for s in back for a in s.args if isinstance(a, CapturedValue)]
-    kept = list(dict.fromkeys([v for v in (*read, *gradients) if v in made]))
-    distinct = list(dict.fromkeys([g for g in gradients if g is not None]))
-    found = Kernels(
-        entry(f"{step.__name__}", there, inputs, [*results, *kept], dtype),
-        entry(f"{step.__name__}_backward", back, [*kept, *seeds], distinct, dtype),
-        len(kept),
-        len(distinct),
-        [None if g is None else distinct.index(g) for g in gradients],
-    )
-    trace.forget()
-    return found
+        return n, inputs, results, *trace.differentiate(outs, given)
+
+    def make(trace: CaptureTrace, n: int, inputs: list, results: list, seeds: list, gradients: list) -> Kernels:
+        there, back = trace.steps[:n], trace.steps[n:]
+        made = {*inputs, *[v for s in there for v in s.outs]}
+        read = [a for s in back for a in s.args if isinstance(a, CapturedValue)]
+        kept = list(dict.fromkeys([v for v in (*read, *gradients) if v in made]))
+        distinct = list(dict.fromkeys([g for g in gradients if g is not None]))
+        return Kernels(
+            entry(f"{step.__name__}", there, inputs, [*results, *kept], dtype),
+            entry(f"{step.__name__}_backward", back, [*kept, *seeds], distinct, dtype),
+            len(kept),
+            len(distinct),
+            [None if g is None else distinct.index(g) for g in gradients],
+        )
+
+    return captured(code, make, grad=True)
 
 
 def entry(name: str, steps: list, inputs: list, results: list, dtype: np.dtype) -> Callable:
     """Return the compiled function of some steps; it takes the inputs, then memory for the results."""
-    from .emit.from_capture import generate
-
-    memory = [CapturedValue("input", np.empty(EXAMPLE, dtype), 0, "result") for _ in results]
-    program = generate(steps, [*inputs, *memory], [], list(zip(memory, results)), name, False)
-    f: Any = getattr(texts.load(f"{program.name}_{dtype.name}", program.text), program.name)
-    read = operator.itemgetter(*[x for _, x in program.params])
-    return f if len(program.params) == len(inputs) + len(memory) else lambda *arrays: f(*read(arrays))
+    given = [*inputs, *[memory(EXAMPLE, dtype) for _ in results]]
+    program, load = compiled(dtype, steps, given, [], list(zip(given[len(inputs) :], results)), name, False)
+    f, read = load(), operator.itemgetter(*[x for _, x in program.params])
+    return f if len(program.params) == len(given) else lambda *arrays: f(*read(arrays))

@@ -174,7 +174,7 @@ def fit_array(d: Array, edge: Edge) -> Any:
 
 def to_array(t: Tensor | None) -> Any:
     """Return a Tensor's array; for a 0-d one NumPy's scalar, which computes six times faster."""
-    return None if t is None else t._a if t._a.ndim or on_device(t._a) else t._a[()]
+    return None if t is None else t._a if t._a.ndim or len(KINDS) > 1 and on_device(t._a) else t._a[()]
 
 
 def to_tensor(g: object) -> Any:

@@ -72,12 +72,12 @@ class BackwardRun:
         known[index] += g
         return True
 
-    def ended(self, found: dict) -> None:
-        """Report the end of this run, and call the queued callbacks."""
-        if events.backward_ends is not unheard:
-            events.backward_ends(self, found)
+    def ended(self, found: dict) -> dict:
+        """Report the end of this run, and call the queued callbacks; return the gradients that it found."""
+        events.backward_ends(self, found)
         while self.around is None and self.callbacks:  # each may queue more
             self.callbacks.pop(0)()
+        return found
 
 
 running: ContextVar[BackwardRun | None] = ContextVar("minigrad.running", default=None)  # the innermost backward here
@@ -99,8 +99,8 @@ def run(
     here, this = current(), BackwardRun(roots, wanted, keep, create, place or user_place())
     recorder = None if here is ON or here is OFF else recorder_of(here)
     plain = here in (ON, OFF) and not here.observers if recorder is None else recorder.lies_on_plain(here)
-    arrays = plain and not create and set(map(type, grads)) == {Tensor}
-    arrays = arrays and intercept.dual_level_of is unheard  # else each formula asks if its tensors have tangents
+    # where a dual level is open, each formula asks if its tensors have tangents
+    arrays = plain and not create and set(map(type, grads)) == {Tensor} and intercept.dual_level_of is unheard
     this.step, this.end = (step_on_arrays, accumulate_array) if arrays else (step_on_tensors, accumulate)
     seeds, silent = list(map(to_array, grads) if arrays else grads), listen() if arrays else None
     try:
@@ -120,8 +120,8 @@ def run(
         running.set(this.around)
         if silent is not None:
             restore(silent)
-    this.ended(found := found and {k: to_tensor(g) for k, g in found.items()})
-    return found
+    found = found and {k: to_tensor(g) for k, g in found.items()}
+    return this.ended(found) if this.callbacks or events.backward_ends is not unheard else found
 
 
 def queue_callback(callback: Callable) -> None:
@@ -137,12 +137,14 @@ def backward_loop(this: BackwardRun, grads: Sequence) -> dict:
     targets, useful, step, freed, owned = this.targets, this.useful, this.step, this.freed, this.owned
     paths = None if targets is None else useful | targets
     direct = step is step_on_arrays  # a written-out backward needs no step around it
-    begin(this, waiting, heap, grads)
+    for edge, g in zip(this.roots, grads, strict=True):
+        give(waiting, heap, edge, g)
+    if freed is not None and heap:
+        freed.root = -heap[0][0]
     while heap:
         node = heappop(heap)[1]
         this.node, g = node, waiting.pop(node)
-        if node._hooks is not None:
-            g = hooked(node, g)
+        g = g if node._hooks is None else hooked(node, g)
         if paths is None:
             if type(node) is Leaf:
                 this.end(node, g, this)
@@ -165,14 +167,6 @@ def backward_loop(this: BackwardRun, grads: Sequence) -> dict:
                 heappush(heap, (-edge._seq if type(edge) is not Leaf else -this.turn(edge), edge))
     reach_leaves(this, leaves, found)
     return found
-
-
-def begin(this: BackwardRun, waiting: dict, heap: list, grads: Sequence) -> None:
-    """Give the roots their gradients."""
-    for edge, g in zip(this.roots, grads, strict=True):
-        give(waiting, heap, edge, g)
-    if this.freed is not None and heap:
-        this.freed.root = -heap[0][0]
 
 
 def ends_here(this: BackwardRun, node: Node | Leaf, g: Gradient | list, found: dict) -> bool:

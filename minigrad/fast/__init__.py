@@ -7,9 +7,8 @@ on first use; `python -m minigrad.fast mul` prints it.  MINIGRAD_GENERIC=1 switc
 
 Measured gains decided each choice; the large ones are arrays instead of Tensors in a first-order backward, NumPy scalars
 instead of 0-d arrays there, flat nodes, and numbers kept as tensors.  text_plan.py decides which names an operation's source
-needs, pointwise_text.py and formula_text.py generate it, flat_nodes.py has the flat nodes and the functions that it calls.
-layer_text.py generates the nodes of transforms and gradients that are differentiated again.  writes.py has the writes in
-place.
+needs. forward_text.py writes its call and the record of its nodes under transforms, backward_text.py its gradients, on arrays
+and on Tensors. flat_nodes.py has the flat nodes and the functions that the source calls.  writes.py has the writes in place.
 """
 
 from __future__ import annotations
@@ -27,36 +26,41 @@ from ..arrays.kinds import as_array
 from ..arrays.memory import sum_down as fit
 from ..config import GENERIC
 from ..core.backward import to_tensor
-from ..core.frames import EAGER, apply_at, current
-from ..core.graph import OutputEdge, ViewOf, history
+from ..core.frames import EAGER, OFF, Layer, apply_at, current
+from ..core.graph import Node, OutputEdge, ViewOf, history
 from ..core.inplace import NO_GRAD
 from ..core.saved import memory as fresh
 from ..core.saved import next_number, save
 from ..core.tensor import Tensor, wrap
-from ..events import services
-from ..ops.base.families import spread
+from ..errors import OutsideError
+from ..events import events, services, unheard
+from ..ops.base.families import spread, times
 from ..ops.base.nodes import ShapeOf
-from ..ops.base.primitive import as_tensor
+from ..ops.base.primitive import Primitive, as_tensor, constant_of
 from ..ops.public_functions import named_code
 from ..ops.tensor_methods import OPERAND, not_implemented
-from . import formula_text, layer_text, pointwise_text
+from . import backward_text, forward_text
 from .flat_nodes import (
     PLAIN,
     UNREAD,
     array,
+    as_it_was,
     constant,
     flat_class,
     kept_shape,
     large_pull,
     new,
+    number,
     numbers,
     sent,
     several,
     tensor,
     twin,
+    unpacked,
+    wide,
     zeros,
 )
-from .text_plan import Plan, execute, is_pointwise
+from .text_plan import LOCALS, Plan, execute, is_pointwise
 from .writes import write_plain
 
 __all__ = ["PLAIN", "definition", "specialisable", "specialise", "generate_apply"]
@@ -79,13 +83,14 @@ def accelerate(cls: Any) -> bool:
 
 
 def specialisable(cls: Any) -> bool:
-    """Return True if the fast path supports this kind of operation."""
-    return not GENERIC and writer(cls).specialisable(cls)
-
-
-def writer(cls: Any) -> Any:
-    """Return the module that generates the source of such operations."""
-    return pointwise_text if is_pointwise(cls) else formula_text
+    """Return True for pointwise operations of floats, and for others that only declare what their family computes."""
+    if GENERIC or set(cls.names) & {*LOCALS, *dir(Node)}:
+        return False
+    if is_pointwise(cls):
+        return "f" in cls.accepts
+    own = cls.keep.__func__ is Primitive.keep.__func__ and definition_of(cls, "backward") is BACKWARD
+    known = 0 in cls.formulas or cls.variadic in cls.formulas or not cls.differentiable and bool(cls.names)
+    return own and known and (cls.variadic is None or cls.differentiable)
 
 
 def specialise(cls: Any) -> None:
@@ -111,82 +116,111 @@ def by_number(cls: Any) -> Callable:
 
 
 def generate_apply(cls: Any, plan: Plan) -> Callable:
-    """Generate the source, and return its apply."""
-    cls.Flat = flat_class(plan)
-    scope = {**globals(), "cls": cls, "Node": cls.Flat}  # the source may name any import of this file
-    cls.dispatch_source = writer(cls).write(plan, scope)
-    fast, pull = load(cls, plan, scope)
-    cls.Flat.backward_on_arrays = pull
-    layer_text.install(cls, plan, scope)
-    return fast
-
-
-def load(cls: Any, plan: Plan, scope: dict) -> tuple:
-    """Execute the source, for an operator once more: it then ends in NotImplemented for operands of other types."""
-    execute(f"dispatch of {cls.name}", cls.dispatch_source, scope)
-    fast, pull = scope["apply"], scope.get("pull")
-    scope["other"] = otherwise(plan, scope, partial(definition, cls))
-    functions = [fast]
+    """Generate the source of apply and pull, and return the apply; an operator's ends in NotImplemented for other types."""
+    cls.Flat, scope, cls.dispatch_source = source(plan)
+    apply = load(plan, cls.Flat, scope, cls.dispatch_source, partial(definition, cls))
     if cls.operator:
-        scope = dict(scope)
-        scope["other"] = otherwise(
-            plan,
-            scope,
-            lambda x, y: definition(cls, x, y) if isinstance(y, OPERAND) else not_implemented(cls.name, x, y),
-        )
-        execute(f"dispatch of {cls.name}", cls.dispatch_source, scope)
-        setattr(Tensor, cls.operator, scope["apply"])
-        functions.append(scope["apply"])
-    if is_pointwise(cls):
-        for f in functions:
-            named_code(f.__code__, cls.name)
-    return fast, pull
+        of_others = lambda x, y: definition(cls, x, y) if isinstance(y, OPERAND) else not_implemented(cls.name, x, y)
+        setattr(Tensor, cls.operator, load(plan, cls.Flat, dict(scope), cls.dispatch_source, of_others))
+    if not plan.starred and not LAYER_LOCALS & set(plan.names):
+        wait_for_layers(plan, scope)
+    return apply
 
 
-def otherwise(plan: Plan, scope: dict, other: Callable) -> Callable:
-    """Return the function for arguments that the source does not take: some have a second source, the rest take `other`."""
-    second = half_precision if is_pointwise(plan.cls) else with_number if len(plan.cls.number_nodes) == 1 else None
-    if second is None:
-        return other
-    takes, generate = second(plan)
+def source(plan: Plan) -> tuple:
+    """Return a node class, the names that the source uses (it may name any import of this file), and the source."""
+    node = flat_class(plan)
+    scope = {**globals(), "cls": plan.cls, "Node": node, **forward_text.used(plan), **backward_text.used(plan)}
+    pull = "\n\n" + backward_text.write_pull(plan, scope) if backward_text.has_pull(plan) else ""
+    return node, scope, forward_text.write_apply(plan) + pull
+
+
+def load(plan: Plan, node: type, scope: dict, text: str, other: Callable) -> Callable:
+    """Execute the source; half precision, and a number for an operand that then has another node, have their own."""
+    execute(f"dispatch of {plan.cls.name}", text, scope)
+    node.backward_on_arrays = scope.get("pull")
+    if plan.pointwise:
+        named_code(scope["apply"].__code__, plan.cls.name)
+    second = None if plan.half or plan.number is not None else variant(plan)
+    scope["other"] = other if second is None else otherwise(*second, other)
+    return scope["apply"]
+
+
+def variant(plan: Plan) -> tuple | None:
+    """Return the condition for arguments that have their own source, and its plan."""
+    if plan.pointwise:
+        takes = lambda args: any([type(a) in PLAIN and a._a.dtype in HALVES for a in args])
+        return takes, lambda: Plan(plan.cls, half=True)
+    if len(plan.cls.number_nodes) != 1:
+        return None
+    (k,) = plan.cls.number_nodes
+    return lambda args: type(args[k]) is float or type(args[k]) is int, lambda: Plan(plan.cls, number=k)
+
+
+def otherwise(takes: Callable, plan: Callable, other: Callable) -> Callable:
+    """Return the function for arguments that the source does not take: it generates theirs at the first call."""
     written: list = []
 
     def run(*args: Any) -> Any:
         if not takes(args):
             return other(*args)
         if not written:
-            written.append(generate(scope | {"other": other}))
+            written.append(load(made := plan(), *source(made), other))
         return written[0](*args)
 
     return run
 
 
-def half_precision(plan: Plan) -> tuple:
-    """Return the condition for arguments in half precision, and the function that generates their apply."""
-
-    def generate(scope: dict) -> Callable:
-        node = type(plan.cls.Flat.__name__, (plan.cls.Flat,), {"__slots__": (), "__module__": plan.cls.__module__})
-        scope = scope | {"Node": node}
-        execute(f"dispatch of {plan.cls.name} in half precision", pointwise_text.write(plan, scope, half=True), scope)
-        node.backward_on_arrays = scope.get("pull")
-        named_code(scope["apply"].__code__, plan.cls.name)
-        return scope["apply"]
-
-    return lambda args: any([type(a) in PLAIN and a._a.dtype in HALVES for a in args]), generate
+# ---------------------------------------------------------------------- under transforms, and differentiated again
+BACKWARD = vars(Primitive)["backward"]
+recorded = Primitive.record.__func__  # type: ignore[attr-defined]
+elementwise = Layer.elementwise
+LAYER_LOCALS = set("self layer args out edges kind kept node grads frame values gradients of".split())
+GENERATED: set = set()  # the static methods that operations have from here
 
 
-def with_number(plan: Plan) -> tuple:
-    """Return the condition that the operand that may be a number is one, and the function that generates their apply."""
-    (k,) = plan.cls.number_nodes
+def wait_for_layers(plan: Plan, scope: dict) -> None:
+    """Let the operation generate its `record` and `backward` when a transform or a second derivative first needs them."""
+    cls = plan.cls
 
-    def generate(scope: dict) -> Callable:
-        plain = Plan(plan.cls, number=k)
-        scope = scope | {"Node": flat_class(plain)}
-        execute(f"dispatch of {plan.cls.name} with a number", formula_text.write(plain, scope), scope)
-        scope["Node"].backward_on_arrays = scope["pull"]
-        return scope["apply"]
+    def record(self: Any, layer: Layer | None, *args: Any) -> None:
+        if self is not cls or layer is None:
+            return recorded(self, layer, *args)
+        generate_layers(plan, scope)
+        return cls.record(layer, *args)
 
-    return lambda args: type(args[k]) is float or type(args[k]) is int, generate
+    def backward(node: Node, *grads: Any) -> tuple:
+        generate_layers(plan, scope)
+        return cls.backward(node, *grads)
+
+    put(cls, record, backward if backward_text.readable(plan) else None)
+
+
+def put(cls: Any, record: Callable, backward: Callable | None) -> None:
+    """Give an operation these functions; its subclasses still have the definitions."""
+    cls.record = classmethod(record)
+    if backward is not None:
+        cls.backward = staticmethod(backward)
+        GENERATED.add(vars(cls)["backward"])
+
+
+def definition_of(cls: Any, name: str) -> Any:
+    """Return a static method of an operation as it was declared, by the class or a base."""
+    found = (vars(k)[name] for k in cls.__mro__ if name in vars(k))
+    return next(f for f in found if f not in GENERATED)
+
+
+def generate_layers(plan: Plan, scope: dict) -> None:
+    """Generate both functions, and the class of the nodes under transforms."""
+    cls = plan.cls
+    node = type(cls.Flat.__name__, (cls.Flat,), {"__slots__": ("_layer",), "__module__": cls.__module__})
+    scope = scope | {"evaluated": definition_of(cls, "backward").__func__, "LayerNode": node, "FLAT": {cls.Flat, node}}
+    scope |= {"f" + k: f for k, f in plan.formulas.items()}
+    text = forward_text.write_record(plan)
+    text += "\n\n" + backward_text.write_backward(plan) if backward_text.readable(plan) else ""
+    cls.dispatch_source += f"\n\n{text}"
+    execute(f"layers of {cls.name}", text, scope)
+    put(cls, scope["record"], scope.get("backward"))
 
 
 def definition(cls: Any, *args: Any) -> Any:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from math import copysign
 from typing import Any
 
 import numpy as np
 
 from ..arrays.dtypes import F4, F8, HALVES, I8
+from ..arrays.errstate import restore, silence
 from ..arrays.kinds import KINDS
 from ..arrays.kinds import zeros as zeros_like
 from ..core.backward import fit_array, to_array
@@ -17,7 +19,9 @@ from ..core.saved import Freed, Saved, Version, unpack, version
 from ..core.tensor import Tensor, wrap
 from ..errors import error
 from ..events import services
-from ..kernels import select
+from ..kernels import pointwise_calls, select
+from ..kernels.fallback import is_few
+from ..ops.base.families import Pointwise
 from ..ops.base.layouts import arranged
 from ..ops.base.nodes import PrimitiveNode, ShapeOf
 from .text_plan import Plan
@@ -37,13 +41,10 @@ def flat_class(plan: Plan) -> type:
         *plain,
         *shapes,
         *views,
-        *(("_shape", "_dtype") if len(outs) == 1 else ("_meta",)),
         "_freed",
+        *(("_shape", "_dtype") if len(outs) == 1 else ("_meta",)),
     ]
-    if plan.counts_numbers or plan.several_numbers:
-        slots.append(
-            "_number"
-        )  # y if that was a number, (x,) if x was; of several operands a dict of numbers by position
+    slots += ["_number"] * bool(plan.numbers)  # for each operand the number that it was, or None; None if none was
 
     def argument(node: Any, k: str) -> Any:
         if k in plain:
@@ -55,29 +56,22 @@ def flat_class(plan: Plan) -> type:
             return found
         return ShapeOf(getattr(node, "s" + k)) if k in plan.shapes else None
 
-    def number_into(kept: Any, node: Any) -> None:
-        if type(node._number) is dict:
-            for i, value in node._number.items():
-                kept[i] = value
-            return
-        left = type(node._number) is tuple
-        kept[cls.n_conditions + (not left)] = node._number[0] if left else node._number
+    def as_numbers(node: Any) -> dict:
+        """Return the operands that were numbers, by position."""
+        found = node._number if plan.numbers else None
+        return {} if found is None else {i: v for i, v in enumerate(found) if v is not None}
 
     def saved(node: Any) -> Any:
         """Return, like the full node, per argument, then for the result, a Saved tensor or a plain value."""
         if node._freed is not None:
             return node._freed
-        kept = [argument(node, k) for k in plan.names]
-        if "_number" in slots and node._number is not None:
-            number_into(kept, node)
+        given = as_numbers(node)
+        kept = [given[i] if i in given else argument(node, k) for i, k in enumerate(plan.names)]
         return (*kept, *[as_saved(getattr(node, k), i) if k in read else None for i, k in enumerate(outs)])
 
     def constants(node: Any) -> dict:
         """Return the constants like the full node; here no backward frees them."""
-        found = {i: getattr(node, k) for i, k in enumerate(plan.names) if k in plain}
-        if "_number" in slots and node._number is not None:
-            number_into(found, node)
-        return found
+        return {i: getattr(node, k) for i, k in enumerate(plan.names) if k in plain} | as_numbers(node)
 
     def forget(node: Any, freed: Freed) -> None:
         """Drop the saved tensors."""
@@ -158,6 +152,17 @@ def several(cls: Any, frame: Any, args: tuple, raw: tuple) -> tuple:
     return outs
 
 
+def unpacked(s: Any, node: Any, index: int | None) -> Any:
+    """Return the tensor of a slot as the formulas must see it; `index` is the index of a result, None for an argument."""
+    plain = index is None and type(s) in PLAIN and (s._ver is None or not s._ver.n)
+    return s if plain else unpack(as_saved(s, index), node)
+
+
+def wide(d: Tensor, shape: tuple) -> Tensor:
+    """Return a gradient broadcast over the reduced dimensions."""
+    return d if d._sizes == shape else d.expand(shape)
+
+
 def zeros(g: Any) -> Any:
     """Return a zero gradient, even where g is infinite."""
     return zeros_like(g.shape, g)[()]
@@ -173,6 +178,36 @@ def sent(d: Any, edge: Any) -> Any:
     if d is None:
         return None
     return fit_array(to_array(d) if isinstance(d, Tensor) else d, edge)
+
+
+def silently(f: Callable) -> Callable:
+    """Return a formula on arrays that ignores intermediate infinities."""
+
+    def compute(*arrays: Any) -> Any:
+        previous = silence()
+        try:
+            return f(*arrays)
+        finally:
+            restore(previous)
+
+    return compute
+
+
+def large(cls: Any, compute: Callable) -> Callable:
+    """Return a function that runs a prepared kernel, or `compute` for few elements before the compiler is loaded."""
+    own = getattr(cls.impl, "__func__", None) is not Pointwise.impl.__func__
+    light = pointwise_calls.kernel_threshold(cls) == 0
+
+    def run(*arrays: Any) -> Any:
+        if light and is_few(arrays[0]):
+            return compute(*arrays)
+        try:
+            call = None if own else pointwise_calls.call_for(cls, arrays)
+            return cls.compute(*arrays) if call is None else call(*arrays)
+        except Exception:
+            return cls.compute(*arrays)  # again, and reports it
+
+    return run
 
 
 def large_pull(cls: Any, edges: tuple, g: np.ndarray, values: tuple, read: list) -> Any:
@@ -195,9 +230,12 @@ numbers_of_integers = {**numbers, I8: integers}  # for operations that support i
 numbers_of_halves = dict.fromkeys(HALVES, numbers[F4])  # which compute in float32
 
 
-def numbers_among(given: tuple, n: int) -> dict:
-    """Return the numbers among the first n arguments, by position."""
-    return {i: v for i, v in enumerate(given[:n]) if type(v) is float or type(v) is int}
+def number(value: object, kind: Any) -> Tensor | None:
+    """Return a number as a 0-d tensor of the other operand's dtype, or None if it is not that simple."""
+    table = numbers.get(kind)
+    if table is None or type(value) not in (float, int):
+        return None
+    return table[value] if value in table else constant(value, table, kind)
 
 
 def constant(value: Any, table: dict, kind: Any) -> Any:

@@ -15,11 +15,13 @@ class Plan:
 
     By name: `operands` are the parameters that can have a gradient, `integers` those that take tensors of indices, `plain`
     the others, including settings; `outs` the results.  `read` are the values among these that formulas read, and so are
-    saved; `shapes` are the operands of which a formula reads only the shape.  The operand at `number` is a plain number.
+    saved; `shapes` are the operands of which a formula reads only the shape.  The operand at `number` is a plain number;
+    `half` plans the source for half precision.
     """
 
-    def __init__(self, cls: Any, n_arguments: int = 0, number: int | None = None):
-        pointwise = is_pointwise(cls)
+    def __init__(self, cls: Any, n_arguments: int = 0, number: int | None = None, half: bool = False):
+        self.pointwise, self.reduction, self.half = (pointwise := is_pointwise(cls)), issubclass(cls, Reduce), half
+        self.number = number
         self.cls, self.names, self.starred = cls, cls.names, ()
         if cls.variadic is not None:
             self.starred = tuple([f"{cls.names[-1]}{i}" for i in range(n_arguments - cls.variadic)])
@@ -32,17 +34,19 @@ class Plan:
         self.plain = [k for k in self.names if k not in self.operands and k not in self.integers]
         self.reads = {k: self.spelled(cls.reads[parameters[k]]) for k in self.formulas}
         self.outs = outputs([n for names in self.reads.values() for n in names])
+        self.gs = [f"g{i}" for i in range(len(self.outs))] if len(self.outs) > 1 else ["g"]
         known = [*self.operands, *self.integers, *self.outs]
         found = {n for names in self.reads.values() for n in names if n in known}
         self.read = sorted(found, key=known.index)
-        whole = is_reduction(cls) or bool(self.starred)  # a drawing of cat shows unread operands too
+        whole = self.reduction or bool(self.starred)  # a drawing of cat shows unread operands too
         self.shapes = [k for k in self.operands if whole or "shape" in self.reads.get(k, ())]
         self.number_operand = cls.names[cls.number_operand] if pointwise and cls.number_operand is not None else None
         self.numeric = (
             self.operands[cls.n_conditions :] if pointwise else self.operands
         )  # operands that are no conditions
-        self.counts_numbers = pointwise and len(self.numeric) == 2  # one of two may be a number
-        self.several_numbers = pointwise and len(self.numeric) > 2  # all but the first may be numbers
+        # those that may be numbers: both of two, all but the first of more
+        n = len(self.numeric) if pointwise else 0
+        self.numbers = self.numeric[n > 2 :] if n > 1 else []
 
     def spelled(self, names: tuple) -> tuple:
         """Return the names that a formula reads, with `*xs` expanded."""
@@ -92,7 +96,8 @@ class Plan:
         for k in self.read:
             text = value.format(k=k, index=self.outs.index(k) if k in self.outs else None)
             if k == self.number_operand:
-                text = f"n if (n := node._number) and type(n) is not tuple else ({text})"
+                i = self.names.index(k)
+                text = f"kept[{i}] if (kept := node._number) and kept[{i}] else ({text})"
             lines.append(f"{k} = " + (text if self.shared(k) else f"({text}) if {self.needed(k)} else None"))
             if k in self.cls.views:
                 lines.append(f"{k} = None if {k} is None else " + view.format(k=k))  # None: made under a transform
@@ -101,18 +106,29 @@ class Plan:
     def forget(self) -> str:
         """Return lines that free them."""
         if not self.read:
-            return "pass"
+            return ""
         some = (
             "" if all(map(self.shared, self.read)) else f" and ({' or '.join(f'{k} is not None' for k in self.read)})"
         )
-        return "\n        ".join(
-            [
-                f"if free is not None{some}:",
-                *[f"node.{k} = None" for k in self.read],
-                *[f"node.m{k} = None" for k in self.cls.views],
-                "node._freed = free",
-            ]
-        )
+        gone = [f"node.{k} = None" for k in self.read] + [f"node.m{k} = None" for k in self.cls.views]
+        return "\n    ".join([f"if free is not None{some}:", *gone, "node._freed = free"])
+
+
+def fill(template: str, **parts: Any) -> str:
+    """Return a template with its parts; one that is alone on its line keeps its indentation, and is left out if empty.
+
+    >>> print(fill("if {x}:\\n    {lines}\\n    {more}", x="a", lines="b = 1\\nc = 2", more=""))
+    if a:
+        b = 1
+        c = 2
+    """
+    lines = []
+    for line in template.split("\n"):
+        if (alone := re.fullmatch(r"( *)\{(\w+)\}", line)) is None:
+            lines.append(line.format(**parts))
+        elif part := parts[alone[2]]:
+            lines += [alone[1] + more for more in part.split("\n")]
+    return "\n".join(lines)
 
 
 def outputs(names: list) -> list:
@@ -126,18 +142,11 @@ def is_pointwise(cls: Any) -> bool:
     return issubclass(cls, Pointwise)
 
 
-def is_reduction(cls: Any) -> bool:
-    """Return True if its formulas are partials with respect to one of the reduced elements."""
-    return issubclass(cls, Reduce)
-
-
-GENERATED: set = set()  # attributes of operations that the fast path has put there
-
-
-def definition_of(cls: Any, name: str) -> Any:
-    """Return a static method of an operation as it was declared, by the class or a base."""
-    found = (vars(k)[name] for k in cls.__mro__ if name in vars(k))
-    return next(f for f in found if f not in GENERATED)
+# names that the generated source uses itself
+LOCALS = (
+    "layout frame result out node memory next_number save history wrap array tensor sent spread g s impl other new fresh "
+    "free previous found kept made"
+).split()
 
 
 def execute(title: str, source: str, scope: dict) -> None:

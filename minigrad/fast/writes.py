@@ -17,7 +17,6 @@ from ..core.saved import INFERENCE, memory
 from ..core.tensor import Tensor
 from ..errors import OutsideError
 from ..kernels import pointwise_calls, select
-from ..kernels.fallback import is_ready
 from ..ops.base.families import Pointwise
 from ..ops.copy import Copy
 from ..places import user_place
@@ -89,9 +88,8 @@ def write_short(fn: Any, a: np.ndarray, others: list) -> bool:
         return True
     if (function := function_for(fn, a.dtype)) is None:
         return False
-    result = None
-    if a.size >= pointwise_calls.kernel_threshold(fn) and is_ready(a.size):
-        result = pointwise_calls.forward(fn, (a, *others))
+    call = pointwise_calls.call_for(fn, (a, *others)) if type(a) is np.ndarray else None
+    result = None if call is None else call(a, *others)
     if result is None and isinstance(function, np.ufunc):
         function(a, *others, a)  # NumPy detects others that share the memory of a
         return True

@@ -34,35 +34,13 @@ def flat(
     name: str, title: str, inputs: list, is_array: tuple, outputs: list, scaled: dict, dtype: np.dtype
 ) -> str | None:
     """Return a module with a function that reads inputs[i] and writes outputs[i]."""
-    args = [n + "_" if a else n for n, a in zip(inputs, is_array)] + [n + "_" for n, _ in outputs]
-    return module(name, title, args, [n for n, a in zip(inputs, is_array) if a], outputs, scaled, dtype)
-
-
-def rows(name: str, kernel: Callable, kinds: tuple, dtype: np.dtype) -> str | None:
-    """Return the kernel module for out = kernel(...), row by row, with a function `<name>_rows`; None without a scalar formula.
-
-    The kind of an argument is "row" (memory and the step between rows), "column" (an array with one scalar per row) or
-    "number". `numbers_` holds the numbers of the rows.
-    """
-    inputs = list(zip(parameters(kernel), kinds))
-    args = ["width", *[f"{n}_all, {n}_step" if k == "row" else f"{n}_all" if k == "column" else n for n, k in inputs]]
-    here = [f"{n}_ = {n}_all[r * {n}_step : r * {n}_step + width]" for n, k in inputs if k == "row"]
-    here += [f"{n} = {n}_all[r]" for n, k in inputs if k == "column"] + ["out_ = out_all[k]"]
-    title, read = f"{name}, row by row: out = {text(kernel)}", [n for n, k in inputs if k == "row"]
-    return module(f"{name}_rows", title, [*args, "numbers_, out_all"], read, [("out", kernel)], {}, dtype, here)
-
-
-def module(
-    name: str, title: str, args: list, read: list, outputs: list, scaled: dict, dtype: np.dtype, row: list | None = None
-) -> str | None:
-    """Return a module of one function: a loop over elements, inside a loop over rows if `row` has the lines that begin one."""
     head = prelude([f for _, f in outputs], dtype)
     if head is None:
         return None
+    args = [n + "_" if a else n for n, a in zip(inputs, is_array)] + [n + "_" for n, _ in outputs]
     texts = [(n, scaled.get(n), scalar_text(f, dtype)) for n, f in outputs]
-    body = [f"{n} = {n}_[i]" for n in read] + [f"{n}_[i] = {g}({t})" if g else f"{n}_[i] = {t}" for n, g, t in texts]
-    lines = [f"for i in range({outputs[0][0]}_.size):", *["    " + line for line in body]]
-    if row:
-        lines = ["for k in range(len(out_all)):", "    r = numbers_[k]", *["    " + line for line in [*row, *lines]]]
+    body = [f"{n} = {n}_[i]" for n, a in zip(inputs, is_array) if a]
+    body += [f"{n}_[i] = {g}({t})" if g else f"{n}_[i] = {t}" for n, g, t in texts]
     first = HEAD.format(title=f"{title}  [{dtype.name}]", prelude=head, name=name, args=", ".join(args))
-    return first + "".join(f"    {line}\n" for line in lines)
+    lines = [f"    for i in range({outputs[0][0]}_.size):", *["        " + line for line in body]]
+    return first + "".join(f"{line}\n" for line in lines)

@@ -13,8 +13,9 @@ import numpy as np
 
 from ..arrays import dtypes
 from . import fallback, formula, generate
+from .choose import choose, kind
 from .operands import plain, scalar
-from .pointwise_calls import flat, kind, loaded, looked_up
+from .pointwise_calls import flat, loaded
 from .threads import launch
 
 GRADIENTS_FROM = 4096  # elements; below, the formulas of gradients take as long as the call of a kernel
@@ -39,7 +40,7 @@ def backward(op: Any, kinds: list, g: np.ndarray, bound: tuple) -> tuple | None:
     if op.simple(*bound[:n]) or fallback.numpy_only():
         return None
     try:
-        call = looked_up((op, *kinds, kind(g), *map(kind, bound)), prepare_backward, op, kinds, g, bound)
+        call = choose((op, *kinds, kind(g), *map(kind, bound)), prepare_backward, op, kinds, g, bound)
         if call is None:
             return None
         kernel, same, places, takes, wanted = call

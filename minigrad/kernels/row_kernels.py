@@ -23,19 +23,17 @@ import numpy as np
 
 from ..arrays.kinds import KINDS, on_device
 from . import cuda_kernels, threads, unguarded
-from .cache import without
+from .choose import choose, kind
 from .compiler import loading
-from .fallback import FEW, Compiler, is_ready, is_spoilt, only_definitions
+from .fallback import FEW, is_ready, is_spoilt, only_definitions
 from .formula import compiled
 
 I8 = np.dtype(np.int64)
-HOST = {np.ndarray, int, float, type(None)}
 ALL, LINE, EACH, WEIGHT, NUMBER = "all", "line", "each", "weight", "number"
 CACHED = 1 << 17  # elements of several channels that fit in the nearest cache
 NARROW = 16  # elements of a channel in an image; below, one loop takes all channels together
 SLIM = 8  # adjacent columns; below, the kernel would work on single numbers, so they are copied to rows
-MANY = 1000  # remembered calls
-USE_ROWS: Any = object()  # marks a call whose columns are better treated as rows
+MANY = 1000  # remembered layouts
 write: Callable | None = None  # set by compile: writes a kernel from (plan, arguments, layout, dtype, on_device)
 
 
@@ -69,17 +67,6 @@ class Kernel(NamedTuple):
     ranged: bool  # True if it takes a range of lines, because its lines are adjacent in memory
 
 
-class Call(NamedTuple):
-    """The arguments of a kernel for arrays of given shapes."""
-
-    kernel: Kernel
-    given: list  # positions of arrays, and the shapes in which the kernel sees them
-    shapes: list  # of results in memory
-    seen_as: list
-    order: list  # for each result its index in memory, or its index among sums over lines and its shape
-    ranges: np.ndarray | None  # of adjacent lines: the range of each call, one after the other
-
-
 class Plan:
     """Computation of an operation, or of the gradients of its arguments `formulas`: the kind of each argument and result.
 
@@ -101,10 +88,7 @@ class Plan:
         self.fixed = [(i, held) for i, held in enumerate(takes) if held in (WEIGHT, NUMBER)]
         self.rows = [(i, held) for i, held in enumerate(takes) if held in (ALL, LINE, EACH)]
         self.kernels: dict[tuple, Kernel] = {}
-        # by the shape of x, its dtype, the settings and the shapes of the weights
-        self.calls: dict[tuple, Call | None] = {}
-        self.direct: dict[tuple, Callable] = {}
-        self.key, self.quick = lookup(self, settings)
+        self.key = key(self, settings)
 
     def layout(self, args: tuple, weights: tuple) -> Layout | None:
         """Return the layout for weights of these shapes; None if they do not broadcast to x."""
@@ -155,85 +139,119 @@ def backward_plan(cls: Any, types: tuple) -> Plan | None:
 
 def forward(cls: Any, *args: Any) -> list | None:
     """Return the results of an operation's program."""
-    plan = forward_plan(cls)
-    return plan.quick(*args) or on_device_or_host(plan, args, args[plan.x])
+    return run(forward_plan(cls), args)
 
 
 def backward(cls: Any, gs: tuple, bound: tuple) -> list | None:
     """Return the gradients of the arguments, from those formulas whose operands were saved."""
     args = (*bound, *gs)
     plan = backward_plan(cls, tuple(map(type, args)))
-    if plan is None or (made := plan.quick(*args) or on_device_or_host(plan, args, gs[0])) is None:
+    if plan is None or (made := run(plan, args)) is None:
         return None
     return [None if k is None else made[k] for k in plan.gradients]
-
-
-def on_device_or_host(plan: Plan, args: tuple, like: Any) -> list | None:
-    """Run a kernel on all lines, where the array `like` is.  It takes classes as int64."""
-    k = plan.target
-    if k is not None and args[k].dtype != I8:
-        args = (*args[:k], args[k].astype(I8), *args[k + 1 :])
-    if type(like) is not np.ndarray and on_device(like):
-        return cuda_kernels("repeats").call(unguarded("lines_cuda").run, plan, args)
-    return run(plan, args)
 
 
 def run(plan: Plan, args: tuple) -> list | None:
     """Run a kernel on all lines."""
     x = args[plan.x]
-    if (
-        type(x) is not np.ndarray
-        or not x.size
-        or not x.flags.c_contiguous
-        or any([on_device(args[i]) for i in plan.weights])
-    ):
+    if type(x) is not np.ndarray and on_device(x):
+        return cuda_kernels("repeats").call(unguarded("lines_cuda").run, plan, args)
+    if only_definitions() or type(x) is not np.ndarray or not is_ready(x.size):
         return None
-    if only_definitions() or not is_ready(x.size):
+    call = choose(plan.key(*args), prepare, plan, args)
+    return None if call is None else call(*args)
+
+
+def key(plan: Plan, settings: list) -> Callable:
+    """Return a function of the arguments that returns the key of their call: the numbers that a kernel takes are no part."""
+    x, names = f"a{plan.x}", ", ".join([f"a{i}" for i in range(len(plan.takes))])
+    read = [f"kind(a{i})" for i, held in enumerate(plan.takes) if held is not None and i != plan.x]
+    shapes = [f"a{i} if isinstance(a{i}, tuple) else kind(a{i})" for i in plan.weights if plan.takes[i] is None]
+    parts = ["plan", f"{x}.shape, {x}.strides, {x}.dtype", *[f"a{i}" for i in settings], *read, *shapes]
+    return eval(f"lambda {names}: ({', '.join(parts)})", {"plan": plan, "kind": kind})
+
+
+def prepare(plan: Plan, args: tuple) -> Callable | None:
+    """Return a function of such arguments that runs a kernel on all lines, written if there is none; None without one."""
+    x, weights = args[plan.x], [args[i] for i in plan.weights]
+    if not x.size or x.dtype.kind != "f" or not x.flags.c_contiguous or any(map(on_device, weights)):
         return None
-    dtype = x.dtype
-    key = plan.key(*args)
-    call = plan.calls.get(key) or prepared(plan, args, key)
-    if call is None:
+    layout = plan.layout(args, tuple([w if isinstance(w, tuple) else w.shape for w in weights]))
+    if layout is None:
         return None
-    if call is USE_ROWS:
-        return columns_as_rows(plan, args)
-    (entry, whole, used, ranged), given, shapes, seen_as, order, ranges = call
+    if is_slim(plan, args, layout):
+        return lambda *args: columns_as_rows(plan, args)
+    kernel = kernel_for(plan, args, layout, x.dtype)
     shared = x.size >= 2 * threads.GRAIN and threads.parts(x.size) > 1
-    if whole and shared:
-        return None
-    arrays = [
-        a if (a := args[i]).shape == shape and a.flags.c_contiguous else in_kernel_shape(a, shape) for i, shape in given
-    ]
-    outs = [np.empty(shape, dtype) for shape in shapes]
-    memory = outs if seen_as is shapes else [out.reshape(shape) for out, shape in zip(outs, seen_as)]
-    numbers = [args[i] for i in used] if used else ()
-    if ranged and len(ranges) > 1:
-        work = lambda some: [entry(*arrays, *memory, *numbers, *ends) for ends in some]
-        calls = [made for part in threads.launch(work, [ranges], x.size if shared else 0) for made in part]
-        sums = [sum(parts) for parts in zip(*calls)]
-    elif shared and not ranged:
-        fixed, rows = arrays[: len(plan.fixed)], [*arrays[len(plan.fixed) :], *memory]
-        calls = threads.launch(lambda *some: entry(*fixed, *some, *numbers), rows, x.size)
-        sums = [sum(parts) for parts in zip(*calls)]
-    else:
-        sums = entry(*arrays, *memory, *numbers, *ranges[0]) if ranged else entry(*arrays, *memory, *numbers)
-    results = (
-        outs
-        if not sums
-        else [
-            outs[k]
-            if shape is None
-            else np.array(sums[k], dtype)
-            if not shape
-            else sums[k].astype(dtype).reshape(shape)
-            for k, shape in order
-        ]
+    return None if kernel.whole and shared else written(plan, kernel, args, layout, shared)
+
+
+def written(plan: Plan, kernel: Kernel, args: tuple, layout: Layout, shared: bool) -> Callable:
+    """Return the call of a kernel as generated code: Python's steps take as long as the work on a few lines."""
+    given, shapes, seen_as, order = arranged(plan, args, layout)
+    scope: dict = {"entry": kernel.entry, "dtype": args[plan.x].dtype, "size": args[plan.x].size * shared, "I8": I8}
+    scope |= {"np": np, "over_ranges": over_ranges, "over_rows": over_rows, "is_spoilt": is_spoilt}
+    scope |= {f"seen{i}": shape for i, shape in given}
+    scope |= {f"made{k}": shape for k, shape in enumerate(shapes)} | {f"as{k}": seen for k, seen in enumerate(seen_as)}
+    scope |= {f"sum{n}": shape for n, (_, shape) in enumerate(order)}
+    fixed, rows = (
+        [take(plan, args, i, shape) for i, shape in some]
+        for some in (given[: len(plan.fixed)], given[len(plan.fixed) :])
     )
-    return None if is_spoilt(results[0]) else results
+    rows += [
+        f"o{k}" if shape == seen else f"o{k}.reshape(as{k})" for k, (shape, seen) in enumerate(zip(shapes, seen_as))
+    ]
+    arrays, numbers = ", ".join([*fixed, *rows]), "".join([f", a{i}" for i in kernel.numbers])
+    sums = f"entry({arrays}{numbers})"
+    if kernel.ranged:
+        scope["ranges"] = ranges = ranges_of(layout)
+        scope["begin"], scope["end"] = ranges[0]
+        sums = (
+            f"entry({arrays}{numbers}, begin, end)"
+            if len(ranges) == 1
+            else f"over_ranges(entry, ({arrays}{numbers}), ranges, size)"
+        )
+    elif shared:
+        sums = f"over_rows(entry, [{', '.join(fixed)}], [{', '.join(rows)}], [{numbers[2:]}], size)"
+    results = []
+    for n, (k, shape) in enumerate(order):
+        summed = f"np.array(sums[{k}], dtype)" if shape == () else f"sums[{k}].astype(dtype).reshape(sum{n})"
+        results.append(f"o{k}" if shape is None else summed)
+    few = math.prod(shapes[order[0][0]] if order[0][1] is None else order[0][1]) < FEW
+    lines = [*[f"o{k} = np.empty(made{k}, dtype)" for k in range(len(shapes))], f"sums = {sums}", f"r = {results[0]}"]
+    lines += ["if is_spoilt(r): return None"] * few + [f"return [{', '.join(['r', *results[1:]])}]"]
+    names = ", ".join([f"a{i}" for i in range(len(args))])
+    exec(compiled(f"def call({names}):\n    " + "\n    ".join(lines)), scope)
+    return scope["call"]
+
+
+def take(plan: Plan, args: tuple, i: int, shape: tuple | None) -> str:
+    """Return the source of argument i in the shape that a kernel sees; a scalar if the shape is None."""
+    if shape is None:
+        return f"a{i}[()]"
+    a, text = args[i], f"a{i}"
+    if i == plan.target and a.dtype != I8:  # kernels take classes as int64
+        text += ".astype(I8)"
+    text = text if a.flags.c_contiguous else f"np.ascontiguousarray({text})"
+    return text if a.shape == shape else f"{text}.reshape(seen{i})"
+
+
+def over_ranges(entry: Callable, given: tuple, ranges: np.ndarray, work: int) -> list:
+    """Run a kernel on ranges of adjacent lines, shared among threads, and return its sums."""
+    run = lambda some: [entry(*given, *ends) for ends in some]
+    calls = [made for part in threads.launch(run, [ranges], work) for made in part]
+    return [sum(parts) for parts in zip(*calls)]
+
+
+def over_rows(entry: Callable, fixed: list, rows: list, numbers: list, work: int) -> list:
+    """Run a kernel on rows that threads share, and return its sums."""
+    calls = threads.launch(lambda *some: entry(*fixed, *some, *numbers), rows, work)
+    return [sum(parts) for parts in zip(*calls)]
 
 
 def columns_as_rows(plan: Plan, args: tuple) -> list | None:
     """Run a kernel on narrow columns, along one dimension, as rows."""
+    assert plan.dims is not None
     dim, last = only_dim(args[plan.dims]), args[plan.x].ndim - 1
     swapped = lambda a, held: np.ascontiguousarray(a.swapaxes(dim, last)) if held in (ALL, LINE) else a
     rows = [swapped(a, held) for a, held in zip(args, plan.takes)]
@@ -252,83 +270,6 @@ def is_slim(plan: Plan, args: tuple, layout: Layout) -> bool:
 def only_dim(dims: Any) -> int | None:
     """Return the dimension of the lines; None if there are several."""
     return dims if type(dims) is int else dims[0] if len(dims) == 1 else None
-
-
-def prepared(plan: Plan, args: tuple, key: tuple) -> Call | None:
-    """Prepare the call for arrays of these shapes, writing a kernel if there is none."""
-    if len(plan.calls) >= MANY:
-        plan.calls.clear()
-        plan.direct.clear()
-    x, layout = args[plan.x], plan.layout(args, key[len(key) - len(plan.weights) :])
-    if layout is None or x.dtype.kind != "f":
-        return None
-    if is_slim(plan, args, layout):
-        plan.calls[key] = USE_ROWS
-        return USE_ROWS
-    kernel = kernel_for(plan, args, layout, x.dtype)
-    ranges = ranges_of(layout) if kernel.ranged else None
-    plan.calls[key] = found = Call(kernel, *arranged(plan, args, layout), ranges)
-    if x.size < 2 * threads.GRAIN and (ranges is None or len(ranges) == 1):
-        plan.direct[key] = direct(plan, found, args)
-    return found
-
-
-def direct(plan: Plan, call: Call, args: tuple) -> Callable:
-    """Return a call on one thread as a function of the arguments: the further steps of `run`, written out, for few elements.
-
-    It returns None where other arrays than x have another layout.
-    """
-    (entry, _, used, _), given, shapes, seen_as, order, ranges = call
-    scope: dict = {
-        "entry": entry,
-        "empty": np.empty,
-        "array": np.array,
-        "dtype": args[plan.x].dtype,
-        "isfinite": math.isfinite,
-    }
-    checks, takes, makes, results = [], [], [], []
-    for i, shape in given:
-        if shape is None:
-            takes.append(f"a{i}[()]")
-            continue
-        scope |= {f"s{i}": args[i].shape, f"seen{i}": shape}
-        if i != plan.x:
-            checks.append(f"a{i}.shape == s{i} and a{i}.flags.c_contiguous")
-        takes.append(f"a{i}" if args[i].shape == shape else f"a{i}.reshape(seen{i})")
-    for k, (shape, seen) in enumerate(zip(shapes, seen_as)):
-        scope |= {f"made{k}": shape, f"as{k}": seen}
-        makes.append(f"o{k} = empty(made{k}, dtype)")
-        takes.append(f"o{k}" if shape == seen else f"o{k}.reshape(as{k})")
-    takes += [f"a{i}" for i in used]
-    if ranges is not None:
-        scope["begin"], scope["end"] = ranges[0]
-        takes += ["begin", "end"]
-    for n, (k, shape) in enumerate(order):
-        scope[f"sum{n}"] = shape
-        summed = f"array(sums[{k}], dtype)" if shape == () else f"sums[{k}].astype(dtype).reshape(sum{n})"
-        results.append(f"o{k}" if shape is None else summed)
-    lines = [f"if not ({' and '.join(checks)}): return None"] if checks else []
-    lines += [*makes, f"sums = entry({', '.join(takes)})"]
-    few = args[plan.x].size < FEW
-    spoilt = "if not isfinite((flat := r.ravel()).dot(flat)): return None"  # is_spoilt
-    lines += [f"r = {results[0]}", spoilt] if few else []
-    body = "\n    ".join([*lines, f"return [{', '.join(['r', *results[1:]] if few else results)}]"])
-    exec(compiled(f"def direct({', '.join([f'a{i}' for i in range(len(args))])}):\n    {body}"), scope)
-    return scope["direct"]
-
-
-def lookup(plan: Plan, settings: list) -> tuple:
-    """Return two functions of the arguments: the key of their call, and the results, or None where no direct call is known."""
-    x, names = f"a{plan.x}", ", ".join([f"a{i}" for i in range(len(plan.takes))])
-    parts = [f"{x}.shape", f"{x}.dtype", *[f"a{i}" for i in settings]]
-    key = ", ".join(parts + [f"a{i}.shape if type(a{i}) is np.ndarray else a{i}" for i in plan.weights])
-    usual = f"type({x}) is np.ndarray and {x}.flags.c_contiguous and Compiler.failed is None and not without.get()"
-    if plan.target is not None:
-        usual += f" and a{plan.target}.dtype is I8"
-    usual += "".join([f" and type(a{i}) in HOST" for i in plan.weights])  # arrays on a device have no key
-    call = f"call({names}) if {usual} and (call := direct.get(({key}))) is not None else None"
-    scope = {"np": np, "HOST": HOST, "I8": I8, "Compiler": Compiler, "without": without, "direct": plan.direct}
-    return eval(f"lambda {names}: ({key})", scope), eval(f"lambda {names}: {call}", scope)
 
 
 def arranged(plan: Plan, args: tuple, layout: Layout) -> tuple:
@@ -376,11 +317,6 @@ def kernel_for(plan: Plan, args: tuple, layout: Layout, dtype: np.dtype, on_devi
             assert write is not None
             plan.kernels[key] = write(plan, args, layout, dtype, on_device)
         return plan.kernels[key]
-
-
-def in_kernel_shape(a: Any, shape: tuple | None) -> Any:
-    """Return an array in the shape that a kernel sees; a scalar if the shape is None."""
-    return a[()] if shape is None else np.ascontiguousarray(a).reshape(shape)
 
 
 def shape_of(held: str, shape: tuple, dims: tuple) -> tuple:

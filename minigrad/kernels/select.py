@@ -11,51 +11,32 @@ import numpy as np
 
 from ..arrays import dtypes, halves
 from ..arrays.kinds import on_device
-from . import cuda_kernels, formula, pointwise_calls, pointwise_gradients
+from . import cuda_kernels, formula, pointwise_gradients
 from .cpu import half_casts  # noqa: F401  halves.widened and narrowed use its kernels
-from .fallback import is_ready
 from .operands import cast, convert, plain
-from .pointwise_calls import kernel_threshold, worth_a_kernel
+from .pointwise_calls import call_for
 from .pointwise_gradients import GRADIENTS_FROM, read_by
 
 
 def forward(op: Any, args: tuple) -> np.ndarray:
     """Return op.kernel of arrays and numbers."""
-    n, first = len(args) - op.n_settings, args[0]
-    large = type(first) is np.ndarray and first.size >= kernel_threshold(op) and is_ready(first.size)
-    if type(first) is np.ndarray and first.dtype in unconverted_dtypes(op):
-        quicker = large and worth_a_kernel(op, first.dtype, first.size)
-        if not quicker and all(
-            [type(a) is np.ndarray and a.dtype is first.dtype and a.shape == first.shape for a in args[1:n]]
-        ):  # same dtypes and shapes: NumPy's function directly
-            return cast(numpy_function(op)(*args), dtypes.BOOL if op.kind == "bool" else first.dtype)
-    if large and (out := pointwise_calls.forward(op, args)) is not None:
-        return out
+    n = len(args) - op.n_settings
     if any(map(on_device, args[:n])):
         return cuda_kernels("repeats").call(device_forward, op, args)
+    if (call := call_for(op, args)) is not None:
+        return call(*args)
     operands, target = convert(op, args[:n])
     statics, result = args[n:], dtypes.BOOL if op.kind == "bool" else target
-    if target in dtypes.HALVES:
-        wide = dtypes.BOOL if op.kind == "bool" else dtypes.F4
-        return halves.narrowed(host_forward(op, [halves.widened(a) for a in operands], statics, wide), result)
-    return host_forward(op, operands, statics, result)
+    if target not in dtypes.HALVES:
+        return host_forward(op, operands, statics, result)
+    wide = dtypes.BOOL if op.kind == "bool" else dtypes.F4
+    return halves.narrowed(host_forward(op, [halves.widened(a) for a in operands], statics, wide), result)
 
 
 def host_forward(op: Any, operands: list, statics: tuple, result: np.dtype) -> np.ndarray:
     """Return op.kernel of operands of one dtype in main memory, from compiled code or NumPy's functions."""
-    out = pointwise_calls.forward(op, (*operands, *statics))
-    return cast(numpy_function(op)(*operands, *statics), result) if out is None else out
-
-
-@kept
-def unconverted_dtypes(op: Any) -> frozenset:
-    """Return the dtypes that op takes unconverted if all operands share one; none if op has conditions."""
-    known = [
-        d.dtype
-        for d in dtypes.ALL
-        if dtypes.kind(d.dtype) in op.accepts and (op.kind != "float" or d.is_floating_point)
-    ]
-    return frozenset(known if not op.n_conditions else ()) - dtypes.HALVES
+    call = call_for(op, (*operands, *statics)) or numpy_function(op)
+    return cast(call(*operands, *statics), result)
 
 
 @kept

@@ -229,7 +229,7 @@ class Where(Pointwise):
 
     spelling = "leave_out_condition"
     n_conditions = 1
-    ufunc = np.where
+    ufunc, numpy_is = np.where, "slow"
     quiet = True
     kernel = lambda condition, x, y: x if condition else y
     operands = ("condition", "input", "other")
@@ -335,7 +335,7 @@ class ClampMin(Pointwise):
 
     spelling = "leave_out_guard"
     node, number_nodes = "ClampMinBackward1", {1: "ClampMinBackward0"}
-    ufunc = np.maximum
+    ufunc, numpy_is = np.maximum, "slower"
     accepts = "iuf"
     kernel = lambda x, lo: where((x > lo) | (x != x), x, lo)
     dx = lambda g, x, lo: where(x >= lo, g, 0.0)
@@ -347,7 +347,7 @@ class ClampMax(Pointwise):
     """The smaller of the element and hi."""
 
     node, number_nodes = "ClampMaxBackward1", {1: "ClampMaxBackward0"}
-    ufunc = np.minimum
+    ufunc, numpy_is = np.minimum, "slower"
     accepts = "iuf"
     kernel = lambda x, hi: where((x < hi) | (x != x), x, hi)
     dx = lambda g, x, hi: where(x <= hi, g, 0.0)
@@ -360,7 +360,7 @@ class Clamp(Pointwise):
 
     number_nodes = {1: "ClampBackward1", 2: "ClampBackward1"}
     accepts = "iuf"
-    ufunc = limited
+    ufunc, numpy_is = limited, "slower"
     kernel = lambda x, lo, hi: minimum(maximum(x, lo), hi)
     dx = lambda g, x, lo, hi: where((x >= lo) & (x <= hi), g, 0.0)
     dlo = lambda g, x, lo, hi: where((lo < hi) & (x < lo), g, 0.0)

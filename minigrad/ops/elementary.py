@@ -46,7 +46,7 @@ class Exp(Elementary):
     """e to the power of x."""
 
     spelling = "recognize_softmax"
-    ufunc = np.exp
+    ufunc, numpy_is = np.exp, "vectorised"
     kernel = lambda x: math.exp(x)
     dx = lambda out: out
 
@@ -54,7 +54,7 @@ class Exp(Elementary):
 class Exp2(Elementary):
     """2 to the power of x."""
 
-    ufunc = np.exp2
+    ufunc, numpy_is = np.exp2, "vectorised"
     kernel = lambda x: 2.0**x
     dx = lambda out: out * LN2
 
@@ -62,7 +62,7 @@ class Exp2(Elementary):
 class Expm1(Elementary):
     """exp(x) - 1, accurate for small x too."""
 
-    ufunc = np.expm1
+    ufunc, numpy_is = np.expm1, "vectorised"
     kernel = lambda x: math.expm1(x)
     dx = lambda out: out + 1
 
@@ -70,7 +70,7 @@ class Expm1(Elementary):
 class Log(Elementary):
     """Natural logarithm."""
 
-    ufunc = np.log
+    ufunc, numpy_is = np.log, "quick"
     kernel = lambda x: math.log(x)
     dx = lambda x: 1 / x
     domain = POSITIVE
@@ -79,7 +79,7 @@ class Log(Elementary):
 class Log1P(Elementary):
     """log(1 + x), accurate for small x too."""
 
-    ufunc = np.log1p
+    ufunc, numpy_is = np.log1p, "quick"
     kernel = lambda x: math.log1p(x)
     dx = lambda x: 1 / (x + 1)
     domain = (-0.8, 3.0)
@@ -88,7 +88,7 @@ class Log1P(Elementary):
 class Log2(Elementary):
     """Logarithm to base 2."""
 
-    ufunc = np.log2
+    ufunc, numpy_is = np.log2, "quick"
     kernel = lambda x: math.log2(x)
     dx = lambda x: 1 / (x * LN2)
     domain = POSITIVE
@@ -97,7 +97,7 @@ class Log2(Elementary):
 class Log10(Elementary):
     """Logarithm to base 10."""
 
-    ufunc = np.log10
+    ufunc, numpy_is = np.log10, "quick"
     kernel = lambda x: math.log10(x)
     dx = lambda x: 1 / (x * LN10)
     domain = POSITIVE
@@ -106,7 +106,7 @@ class Log10(Elementary):
 class Sqrt(Elementary):
     """Square root; its derivative at 0 is infinite."""
 
-    ufunc = np.sqrt
+    ufunc, numpy_is = np.sqrt, "vectorised"
     kernel = lambda x: math.sqrt(x)
     dx = lambda out: 1 / (2 * out)
     domain = POSITIVE
@@ -118,14 +118,14 @@ class Rsqrt(Elementary):
     ufunc = lambda x: 1 / np.sqrt(x)
     kernel = lambda x: 1 / math.sqrt(x)
     dx = lambda out: -0.5 * (out * out * out)
-    domain = POSITIVE
+    domain, numpy_is = POSITIVE, "vectorised"
 
 
 class Hypot(Pointwise):
     """Length of the hypotenuse, sqrt(x*x + y*y), without intermediate overflow."""
 
     accepts = "f"
-    ufunc = np.hypot
+    ufunc, numpy_is = np.hypot, "slow"
     kernel = lambda x, y: math.hypot(x, y)
     dx = lambda x, out: x / out
     dy = lambda y, out: y / out
@@ -136,7 +136,7 @@ class Logaddexp(Pointwise):
     """log(exp(x) + exp(y)), without intermediate overflow."""
 
     accepts, inplace = "f", False
-    ufunc = np.logaddexp
+    ufunc, numpy_is = np.logaddexp, "slow"
     kernel = lambda x, y: where(x == y, x + LN2, where(x > y, x, y) + log1p(exp(-abs(x - y))))
     dx = lambda x, y: sigmoid(x - y)
     dy = lambda x, y: sigmoid(y - x)
@@ -158,7 +158,7 @@ class Xlogy(Elementary):
 class Sin(Elementary):
     """Sine of x in radians."""
 
-    ufunc = np.sin
+    ufunc, numpy_is = np.sin, "vectorised"
     kernel = lambda x: math.sin(x)
     dx = lambda x: cos(x)
 
@@ -166,7 +166,7 @@ class Sin(Elementary):
 class Cos(Elementary):
     """Cosine of x in radians."""
 
-    ufunc = np.cos
+    ufunc, numpy_is = np.cos, "vectorised"
     kernel = lambda x: math.cos(x)
     dx = lambda x: -sin(x)
 
@@ -174,7 +174,7 @@ class Cos(Elementary):
 class Tan(Elementary):
     """Tangent of x in radians."""
 
-    ufunc = np.tan
+    ufunc, numpy_is = np.tan, "quick"
     kernel = lambda x: math.tan(x)
     dx = lambda out: 1 + out * out
     domain = (-1.2, 1.2)
@@ -183,7 +183,7 @@ class Tan(Elementary):
 class Asin(Elementary):
     """The angle in [-pi/2, pi/2] whose sine is x; NaN outside [-1, 1]."""
 
-    ufunc = np.arcsin
+    ufunc, numpy_is = np.arcsin, "quick"
     kernel = lambda x: math.asin(x)
     dx = lambda x: rsqrt(1 - x * x)
     domain = (-0.9, 0.9)
@@ -193,7 +193,7 @@ class Asin(Elementary):
 class Acos(Elementary):
     """The angle in [0, pi] whose cosine is x; NaN outside [-1, 1]."""
 
-    ufunc = np.arccos
+    ufunc, numpy_is = np.arccos, "quick"
     kernel = lambda x: math.acos(x)
     dx = lambda x: -rsqrt(1 - x * x)
     domain = (-0.9, 0.9)
@@ -203,7 +203,7 @@ class Acos(Elementary):
 class Atan(Elementary):
     """The angle in (-pi/2, pi/2) whose tangent is x."""
 
-    ufunc = np.arctan
+    ufunc, numpy_is = np.arctan, "quick"
     kernel = lambda x: math.atan(x)
     dx = lambda x: 1 / (x * x + 1)
     aliases = ("arctan",)
@@ -212,7 +212,7 @@ class Atan(Elementary):
 class Atan2(Elementary):
     """The angle in [-pi, pi] of the point (other, input).  At (0, 0) its derivatives are 0."""
 
-    ufunc = np.arctan2
+    ufunc, numpy_is = np.arctan2, "quick"
     kernel = lambda x, y: math.atan2(x, y)
     # divide by the length, not its square, which is 0 in float32 for points of 1e-23
     dx = lambda g, x, y: where((x == 0) & (y == 0), 0.0, g * (y / hypot(x, y) / hypot(x, y)))
@@ -225,7 +225,7 @@ class Atan2(Elementary):
 class Sinc(Elementary):
     """sin(pi x) / (pi x); 1 at 0."""
 
-    ufunc = np.sinc
+    ufunc, numpy_is = np.sinc, "slower"
     kernel = lambda x: where(x == 0, 1.0, sin(math.pi * x) / (math.pi * x))
     # near 0 the difference loses all digits; the series is right to the last one, and so are its derivatives
     dx = lambda g, x: g * where(abs(x) < 0.1, x * (
@@ -259,7 +259,7 @@ class Rad2Deg(Elementary):
 class Sinh(Elementary):
     """Hyperbolic sine."""
 
-    ufunc = np.sinh
+    ufunc, numpy_is = np.sinh, "vectorised"
     kernel = lambda x: math.sinh(x)
     dx = lambda x: cosh(x)
 
@@ -267,7 +267,7 @@ class Sinh(Elementary):
 class Cosh(Elementary):
     """Hyperbolic cosine."""
 
-    ufunc = np.cosh
+    ufunc, numpy_is = np.cosh, "vectorised"
     kernel = lambda x: math.cosh(x)
     dx = lambda x: sinh(x)
 
@@ -275,7 +275,7 @@ class Cosh(Elementary):
 class Tanh(Elementary):
     """Hyperbolic tangent."""
 
-    ufunc = np.tanh
+    ufunc, numpy_is = np.tanh, "quick"
     kernel = lambda x: math.tanh(x)
     dx = lambda out: 1 - out * out
 
@@ -283,7 +283,7 @@ class Tanh(Elementary):
 class Asinh(Elementary):
     """Inverse hyperbolic sine."""
 
-    ufunc = np.arcsinh
+    ufunc, numpy_is = np.arcsinh, "quick"
     kernel = lambda x: math.asinh(x)
     dx = lambda x: 1 / hypot(x, 1.0)  # x * x overflows
     aliases = ("arcsinh",)
@@ -292,7 +292,7 @@ class Asinh(Elementary):
 class Acosh(Elementary):
     """Inverse hyperbolic cosine; NaN below 1."""
 
-    ufunc = np.arccosh
+    ufunc, numpy_is = np.arccosh, "quick"
     kernel = lambda x: math.acosh(x)
     dx = lambda x: rsqrt(x * x - 1)
     domain = (1.2, 3.0)
@@ -302,7 +302,7 @@ class Acosh(Elementary):
 class Atanh(Elementary):
     """Inverse hyperbolic tangent; NaN outside [-1, 1]."""
 
-    ufunc = np.arctanh
+    ufunc, numpy_is = np.arctanh, "quick"
     kernel = lambda x: math.atanh(x)
     dx = lambda x: 1 / (1 - x * x)
     domain = (-0.9, 0.9)
@@ -320,7 +320,7 @@ class Sigmoid(Elementary):
 class Erf(Elementary):
     """The error function: 2 / sqrt(pi) times the integral of exp(-t*t) from 0 to x."""
 
-    ufunc = lambda x: special("erf")(x)
+    ufunc, numpy_is = (lambda x: special("erf")(x)), "slow"
     kernel = lambda x: math.erf(x)
     dx = lambda x: TWO_OVER_ROOT_PI * exp(-x * x)
 
@@ -328,7 +328,7 @@ class Erf(Elementary):
 class Erfc(Elementary):
     """1 - erf(x), accurate where erf is close to 1 too."""
 
-    ufunc = lambda x: special("erfc")(x)
+    ufunc, numpy_is = (lambda x: special("erfc")(x)), "slow"
     kernel = lambda x: math.erfc(x)
     dx = lambda x: -TWO_OVER_ROOT_PI * exp(-x * x)
 
@@ -339,7 +339,7 @@ class Lgamma(Elementary):
     ufunc = lambda x: np.where(np.isinf(x), np.inf, special("gammaln")(x))
     kernel = lambda x: math.lgamma(x)
     dx = lambda x: digamma(x)
-    domain = POSITIVE
+    domain, numpy_is = POSITIVE, "slow"
 
 
 class Digamma(Elementary):
@@ -359,7 +359,7 @@ class Trigamma(Elementary):
     """Derivative of digamma."""
 
     call = "polygamma(1, x)"
-    name, node = "polygamma", "Polygamma"
+    name, node, numpy_is = "polygamma", "Polygamma", "slow"
     ufunc = lambda x: zeta(2, x)
     kernel = lambda x: trigamma(x)
     dx = lambda x: polygamma(2, x)

@@ -19,7 +19,7 @@ TRUTHS = ("B(3, 4), B(3, 4)", "B(3, 1), B(4)", "I(3, 2), B(3)", "T(3), B(3)", "T
 class LogicalAnd(Comparison):
     """True where both elements are true (not 0)."""
 
-    ufunc = np.logical_and
+    ufunc, numpy_is = np.logical_and, "slow"
     kernel = lambda x, y: (x != 0) & (y != 0)
     samples = TRUTHS
 
@@ -27,7 +27,7 @@ class LogicalAnd(Comparison):
 class LogicalOr(Comparison):
     """True where one of the elements, or both, is true (not 0)."""
 
-    ufunc = np.logical_or
+    ufunc, numpy_is = np.logical_or, "slow"
     kernel = lambda x, y: (x != 0) | (y != 0)
     samples = TRUTHS
 
@@ -35,7 +35,7 @@ class LogicalOr(Comparison):
 class LogicalXor(Comparison):
     """True where exactly one of the elements is true (not 0)."""
 
-    ufunc = np.logical_xor
+    ufunc, numpy_is = np.logical_xor, "slow"
     kernel = lambda x, y: (x != 0) != (y != 0)
     samples = TRUTHS
 
@@ -43,7 +43,7 @@ class LogicalXor(Comparison):
 class LogicalNot(Comparison):
     """True where the element is false (0)."""
 
-    ufunc = np.logical_not
+    ufunc, numpy_is = np.logical_not, "slow"
     kernel = lambda x: x == 0
     samples = ("B(3, 4)", "I(3, 2)", "T(3)", "B(0)", "B()")
 

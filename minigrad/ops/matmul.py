@@ -16,7 +16,6 @@ from ..arrays.kinds import KINDS
 from ..arrays.memory import sum_down
 from ..core.backward import sum_to
 from ..core.tensor import Tensor
-from ..kernels.pointwise_calls import BROADCAST_FROM
 from ..layers.batching import lift
 from ..tensors.printing import error_notes
 from .base.families import Bilinear
@@ -365,11 +364,10 @@ def product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def all_products(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the products of outer; many by a kernel, which requires that the first operand has the result's shape."""
-    shape = (*x.shape, y.shape[-1])
-    if type(x) is type(y) is np.ndarray and x.dtype is y.dtype in (F4, F8) and math.prod(shape) < BROADCAST_FROM:
+    """Return the products of outer."""
+    if type(x) is type(y) is np.ndarray and x.dtype is y.dtype in (F4, F8):
         return x[..., None] * y[..., None, :]
-    return Mul.impl(np.broadcast_to(column(x), shape) if math.prod(shape) >= BROADCAST_FROM else column(x), row(y))
+    return Mul.impl(column(x), row(y))
 
 
 def left_gradient(g: Any, y: Any, shape: tuple) -> Any:

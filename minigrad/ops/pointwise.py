@@ -170,7 +170,7 @@ class Pow(Pointwise):
     """
 
     node, number_nodes = "PowBackward1", {0: "PowBackward2", 1: "PowBackward0"}
-    layout = as_power
+    layout, numpy_is = as_power, "slow"
     accepts = "iuf"
     kernel = lambda x, y: x**y
     # a negative power of an integer is 0, except for 1 and -1
@@ -288,7 +288,7 @@ class Sign(Pointwise):
 
     kernel = lambda x: where(x > 0, 1.0, where(x < 0, -1.0, 0.0))
     dx = lambda: 0
-    samples = (*UNARY, "B(3)")
+    samples, numpy_is = (*UNARY, "B(3)"), "slow"
 
     @staticmethod
     def ufunc(x: np.ndarray) -> Any:
@@ -306,7 +306,7 @@ class Copysign(Pointwise):
 
     number_nodes = {1: "CopysignBackward1"}
     kind = "float"
-    ufunc = np.copysign
+    ufunc, numpy_is = np.copysign, "slow"
     kernel = lambda x, y: math.copysign(x, y)
     dx = lambda g, x, out: where(x == 0, 0.0, g * (out / x))
     dy = lambda: 0

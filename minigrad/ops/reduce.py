@@ -176,7 +176,8 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     >>> minigrad.sum(minigrad.tensor([[1, 2], [3, 4]]), dim=0)
     tensor([4, 6])
     """
-    return Sum.apply(result_dtype(input, dtype, "sum"), axes(input, dim, "sum"), keepdim)
+    x = input if dtype is None and input._np_dtype in dtypes.FLOATS else result_dtype(input, dtype, "sum")
+    return Sum.apply(x, ALL[len(x._sizes)] if dim is None else axes(x, dim, "sum"), keepdim)
 
 
 @op("T(3, 4)", "T(2, 3, 4), 1", "T(2, 3, 4), (0, -1), True", "T()", "I(3, 4, 9), 0, dtype=torch.float32", "T(6)[1::2]",

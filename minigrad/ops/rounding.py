@@ -50,7 +50,7 @@ def check_integer_division(name: str, x: Any, y: Any) -> bool:
 class FloorDivide(Pointwise):
     """The quotient rounded down.  Its derivative is 0."""
 
-    accepts = "iuf"
+    accepts, numpy_is = "iuf", "slow"
     ufunc = lambda x, y: (check_integer_division("floor_divide", x, y), np.floor_divide(x, y))[1]
     kernel = lambda x, y: x // y
     dx = lambda: 0
@@ -80,7 +80,7 @@ class Remainder(Pointwise):
     """Remainder of input after division rounded down, with the sign of the divisor, as in Python."""
 
     node, number_nodes = "RemainderBackward1", {1: "RemainderBackward0"}
-    accepts = "iuf"
+    accepts, numpy_is = "iuf", "slow"
     ufunc = lambda x, y: (check_integer_division("remainder", x, y), np.remainder(x, y))[1]
     kernel = lambda x, y: x % y
     dx = lambda: 1
@@ -92,7 +92,7 @@ class Fmod(Pointwise):
     """Remainder of input after division rounded towards zero, with the sign of input, as in C."""
 
     node, number_nodes = "FmodBackward1", {1: "FmodBackward0"}
-    accepts = "iuf"
+    accepts, numpy_is = "iuf", "slow"
     ufunc = lambda x, y: (check_integer_division("fmod", x, y), np.fmod(x, y))[1]
     kernel = lambda x, y: math.fmod(x, y)
     integer_kernel = lambda x, y: where((x % y != 0) & ((x < 0) != (y < 0)), x % y - y, x % y)
@@ -206,7 +206,7 @@ class RoundDecimals(Rounding):
 class Frac(Pointwise):
     """The fractional part of x, with the sign of x."""
 
-    accepts = "f"
+    accepts, numpy_is = "f", "slow"
     ufunc = lambda x: x - np.trunc(x)
     kernel = lambda x: x - trunc(x)
     dx = lambda: 1
@@ -219,7 +219,7 @@ fix = trunc
 class Heaviside(Pointwise):
     """0 where x < 0, 1 where x > 0, and y where x is 0."""
 
-    differentiable = False
+    differentiable, numpy_is = False, "slower"
     kernel = lambda x, y: where(x == 0, y, where(x > 0, 1.0, 0.0))
     integer_kernel = lambda x, y: where(x == 0, y, where(x > 0, 1, 0))
     ufunc = lambda x, y: np.where(x == 0, y, x > 0)

@@ -13,7 +13,6 @@ from typing import Any
 from ..core.tensor import Tensor
 from ..errors import error
 from ..kernels import formula, row_kernels
-from ..kernels.fallback import is_few
 from .base.families import Operation
 from .base.nodes import ShapeOf
 from .base.primitive import Primitive
@@ -48,7 +47,7 @@ class OnLines(Primitive):
 
     @classmethod
     def impl(cls, *args: Any) -> Any:
-        found = None if is_few(args[0]) else cls.on_lines(*args)
+        found = cls.on_lines(*args)
         if found is None:
             return formula.on_arrays(cls.program)(*args)
         return found[0] if len(found) == 1 else tuple(found)
@@ -64,7 +63,7 @@ class OnLines(Primitive):
         """Return the gradients of all arguments whose formulas find their values, if only the first result has one."""
         if gs[0] is None or any([g is not None for g in gs[1:]]):
             return None
-        found = None if is_few(gs[0]) else row_kernels.backward(cls, gs, bound)
+        found = row_kernels.backward(cls, gs, bound)
         return pull_on_arrays(cls)(*bound, *gs) if found is None else found
 
 

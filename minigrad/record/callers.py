@@ -1,7 +1,7 @@
 """Find the operation that the user called, from the Python stack: the outermost running function of the table.
 
 A primitive does not know which operation it runs for, but the stack does. So `x.softmax(0)` is one operation of a recording,
-whatever primitives it consists of, and its line is the user's. recorder.py asks at each primitive, so a lookup must be cheap:
+whatever primitives it consists of, and its line is the user's. Recordings and profilers ask at each primitive, so it is cheap:
 minigrad's code objects are found by id (their hash covers all of their code), and lines are determined later.
 """
 

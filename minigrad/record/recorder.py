@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from functools import wraps
 from typing import Any
 
@@ -265,10 +265,11 @@ class Record(Heard, Layer):
         for rec in self.nest:
             rec.prepare(run)
         if not arrays:
-            noted: Any = Running(self, run, grads, None)
-            for outer in [layer for layer in recorders_of(self._scope.value.parent) if isinstance(layer, Profiler)]:
-                noted = both(noted, outer.timing(run))
-            return noted
+            around = [layer for layer in recorders_of(self._scope.value.parent) if isinstance(layer, Profiler)]
+            contexts = ExitStack()
+            for one in (Running(self, run, grads, None), *[outer.timing(run) for outer in around]):
+                contexts.enter_context(one)
+            return contexts
         quiet = Frame(self, False, None, False, OFF)  # the user's methods and hooks run under this recording, too
         quiet.on_op, quiet.eager_ok = ignore, True
         for g, seed in zip(grads, seeds):
@@ -402,10 +403,3 @@ def recorders_of(frame: Frame | None) -> Iterator[Layer]:
         while frame.layer is not layer:
             frame = frame.parent
         frame = frame.parent
-
-
-@contextmanager
-def both(one: Any, other: Any) -> Iterator[None]:
-    """Enter two contexts: a recording logs a backward, and a profiler around it times it."""
-    with one, other:
-        yield

@@ -87,9 +87,8 @@ def test_a_profile_names_the_functions_that_take_longest():
 
     found = times.own_times(quick, 20)
     assert list(found.values()) == sorted(found.values(), reverse=True)
-    (first, took), *_ = found.items()
-    assert first.startswith("benchmarks/test_cuda.py:") and first.endswith("<genexpr>")
-    assert took > next(v for k, v in found.items() if k.endswith(" quick"))
+    first, *others = [name for name in found if name.startswith("benchmarks/test_cuda.py:")]
+    assert first.endswith("<genexpr>") and any(name.endswith(" quick") for name in others)
 
 
 def test_without_a_gpu_nothing_is_measured():

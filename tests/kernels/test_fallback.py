@@ -138,11 +138,10 @@ def test_a_warning_that_is_an_error_is_raised_at_every_operation(monkeypatch):
     """Callers compute again when something fails; the second time must not pass in silence."""
     monkeypatch.setattr(fallback.Compiler, "failed", None)
     monkeypatch.setattr(fallback, "from_compiler", lambda e: e is cause)
-    monkeypatch.setattr(pointwise_calls, "looked_up", failing)
-    monkeypatch.setattr(pointwise_calls, "calls", {})
+    monkeypatch.setattr(pointwise_calls, "choose", failing)
     for _ in range(2):
         with pytest.raises(MinigradWarning, match="no-kernels"):
-            minigrad.exp(minigrad.zeros(2 * pointwise_calls.QUICK_FROM))
+            minigrad.exp(minigrad.zeros(2 * pointwise_calls.SIZES["many"]))
 
 
 def test_a_folder_that_is_gone_is_named_as_the_cause(broken, monkeypatch):

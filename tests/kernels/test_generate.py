@@ -9,7 +9,7 @@ import minigrad
 from minigrad.arrays import dtypes
 from minigrad.arrays.dtypes import ALL
 from minigrad.fast import is_pointwise
-from minigrad.kernels import cache, fallback, formula, generate, pointwise_calls, pointwise_gradients
+from minigrad.kernels import cache, choose, fallback, formula, generate, pointwise_calls, pointwise_gradients
 from minigrad.ops.base.families import Pointwise
 from minigrad.ops.base.registry import TABLE
 from minigrad.ops.compare import ClampBetween, where
@@ -106,12 +106,12 @@ def test_kernels_of_float32_compute_in_float32(name, monkeypatch, tmp_path):
 
 
 def test_large_arrays_take_the_quicker_of_numpy_and_the_kernel(monkeypatch):
-    assert pointwise_calls.beats_numpy(TABLE["exp"].cls, F32, pointwise_calls.QUICK_FROM)
-    assert not pointwise_calls.beats_numpy(TABLE["exp"].cls, np.dtype(np.int64), pointwise_calls.QUICK_FROM)
+    assert pointwise_calls.beats_numpy(TABLE["exp"].cls, F32, pointwise_calls.SIZES["many"])
+    assert not pointwise_calls.beats_numpy(TABLE["exp"].cls, np.dtype(np.int64), pointwise_calls.SIZES["many"])
     assert not pointwise_calls.beats_numpy(TABLE["add"].cls, F32, 10**9)
     monkeypatch.setattr(pointwise_calls, "parts", lambda size: 4)
     assert pointwise_calls.beats_numpy(TABLE["log2"].cls, F32, 10**7)
-    monkeypatch.setattr(pointwise_calls, "QUICK_FROM", 10)
+    monkeypatch.setitem(pointwise_calls.SIZES, "many", 10)
     x = np.linspace(0.1, 3, 100, dtype=np.float32)
     out = minigrad.log2(minigrad.tensor(x))
     assert out.dtype == minigrad.float32
@@ -124,8 +124,8 @@ def test_elementary_functions_take_kernels_where_numpy_computes_one_by_one(vecto
     monkeypatch.setattr(pointwise_calls, "parts", lambda size: 1)
     tan = TABLE["tan"].cls
     assert pointwise_calls.beats_numpy(tan, F32, 10**6) is not vectorised
-    threshold = pointwise_calls.kernel_threshold.__wrapped__  # a process finds out once
-    assert (threshold(tan) == pointwise_calls.FUSE_FROM) is not vectorised
+    size = pointwise_calls.kernel_from.__wrapped__  # a process finds out once
+    assert (size(tan) == "few") is not vectorised
     assert not pointwise_calls.beats_numpy(TABLE["floor"].cls, F32, 10**6)
 
 
@@ -138,11 +138,15 @@ def test_numpy_may_have_no_variants_of_a_function(info, vectorised, monkeypatch)
     assert pointwise_calls.numpy_is_vectorised.__wrapped__() is vectorised
 
 
-def test_every_pointwise_name_that_is_quick_has_a_kernel():
+def test_every_function_of_numpys_that_is_slow_has_a_kernel_instead():
     classes = [Pointwise]
     for cls in classes:
         classes += cls.__subclasses__()
-    assert {cls.name for cls in classes if cls.ufunc is not None} >= pointwise_calls.QUICK
+    slow = [cls for cls in classes if cls.numpy_is]
+    assert len(slow) > 40
+    for cls in slow:
+        assert cls.numpy_is in pointwise_calls.KERNEL_FROM and cls.ufunc is not None
+        assert formula.needs([cls.kernel], formula.F64) is not None, cls
 
 
 ODD = [0.0, -0.0, 1.0, -1.0, 2.0, 0.5, -2.5, 1e-30, 1e30, np.inf, -np.inf, np.nan, -np.nan, 7.0, -7.0]
@@ -158,9 +162,9 @@ def test_kernels_in_place_of_numpys_functions_agree_at_odd_numbers(name, dtype, 
     op = ClampBetween if name == "clamp" else TABLE[name].cls
     found = []
     for size in (10**9, 1):
-        monkeypatch.setattr(pointwise_calls, "QUICK_FROM", size)
-        monkeypatch.setattr(pointwise_calls, "FUSE_FROM", 1)
-        monkeypatch.setattr(pointwise_calls, "calls", {})
+        monkeypatch.setitem(pointwise_calls.SIZES, "many", size)
+        monkeypatch.setitem(pointwise_calls.SIZES, "few", 1)
+        monkeypatch.setattr(choose, "calls", {})
         with np.errstate(all="ignore"):
             found.append(op.impl(*args))
     assert found[0].dtype == found[1].dtype == dtype
@@ -195,13 +199,13 @@ def test_formulas_without_a_function_of_numpys_have_kernels_at_any_size(monkeypa
     rng = np.random.default_rng(0)
     x, y, z = [rng.standard_normal(shape).astype(dtype) for _ in range(3)]
     args = eval(FORMULAS[name], {"x": x, "y": y, "z": z, "half": np.array(0.25, dtype)})
-    monkeypatch.setattr(pointwise_calls, "calls", {})
+    monkeypatch.setattr(choose, "calls", {})
     with np.errstate(all="ignore"):
         expected = fallback.by_numpy(op.compute, *args)
     for out in (op.compute(*args), op.compute(*args)):
         assert type(out) is np.ndarray and out.dtype == expected.dtype and out.shape == expected.shape
         np.testing.assert_allclose(out, expected, rtol=1e-6 if dtype == "float32" else 1e-14, atol=1e-7)
-    assert None not in pointwise_calls.calls.values()
+    assert None not in choose.calls.values()
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (1, 1), (3,), (2, 3)])
@@ -277,7 +281,7 @@ def test_a_kernel_that_fails_is_computed_again(monkeypatch):
     def fail(*args):
         raise MemoryError
 
-    monkeypatch.setattr(pointwise_calls, "calls", dict.fromkeys(pointwise_calls.calls, fail))
+    monkeypatch.setattr(choose, "calls", dict.fromkeys(choose.calls, fail))
     monkeypatch.setattr(op, "compute", classmethod(lambda cls, *arrays: expected.numpy()))
     assert minigrad.threshold(x, 0.5, -1.0).equal(expected)
 

@@ -57,8 +57,7 @@ def test_infinities_nan_and_signs_of_zeros(name, dtype, monkeypatch):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_integers_are_added_up_modulo_two_to_the_64(shape, monkeypatch):
-    monkeypatch.setattr(reductions_cpu, "REDUCE_FROM", 1)
+def test_integers_are_added_up_modulo_two_to_the_64(shape):
     x = np.random.default_rng(0).integers(-(2**62), 2**62, shape)
     for n in range(1, 5):
         dims = tuple(range(4 - n, 4))
@@ -66,8 +65,6 @@ def test_integers_are_added_up_modulo_two_to_the_64(shape, monkeypatch):
             found = minigrad.tensor(x).sum(dims, keepdim)
             assert found.dtype == minigrad.int64
             np.testing.assert_array_equal(found.numpy(), x.sum(dims, keepdims=keepdim))
-    assert not x.size or reductions_cpu.reduce("sum", x, (3,), False) is not None
-    assert reductions_cpu.reduce("sum", x, (0,), False) is None
 
 
 @pytest.mark.parametrize("n", [10_000, 1_000_000])

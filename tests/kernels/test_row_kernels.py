@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import minigrad
-from minigrad.kernels import cache, fallback, row_kernels
+from minigrad.kernels import cache, choose, fallback, row_kernels
 from minigrad.ops.nn.class_losses import NLL, MeanNLL
 from minigrad.ops.nn.softmax import Softmax
 from minigrad.ops.nn.standardize import LayerNorm
@@ -133,10 +133,10 @@ def test_a_program_that_is_no_loop_is_an_internal_error(fresh, monkeypatch):
 
 
 def test_many_shapes_are_forgotten(fresh, monkeypatch):
-    monkeypatch.setattr(row_kernels, "MANY", 3)
+    monkeypatch.setattr(choose, "REMEMBERED", 3)
     for n in range(300, 310):
         minigrad.tensor(numbers((1, n))).softmax(1)
-    assert len(row_kernels.forward_plan(Softmax).calls) <= 3
+    assert len(choose.calls) <= 3
 
 
 def test_a_plan_says_what_its_arguments_hold():

@@ -14,7 +14,7 @@ from minigrad.kernels import pointwise_calls, threads
 def four(monkeypatch):
     """Use four threads, and slices so small that all threads work."""
     monkeypatch.setattr(threads, "GRAIN", 1000)
-    monkeypatch.setattr(pointwise_calls, "QUICK_FROM", 1000)
+    monkeypatch.setitem(pointwise_calls.SIZES, "many", 1000)
     before = threads.get_num_threads()
     threads.set_num_threads(4)
     yield

@@ -5,7 +5,7 @@ import pytest
 
 import minigrad
 from minigrad.autograd import grad
-from minigrad.kernels import pointwise_calls, pointwise_gradients
+from minigrad.kernels import choose, pointwise_calls, pointwise_gradients
 
 RTOL = {"float32": 1e-5, "float64": 1e-12}
 
@@ -30,10 +30,10 @@ def results(function, arrays, dtype):
 def check_fused(function, arrays, dtype):
     """Check that kernels, used from one element on, give the results of the formulas on arrays."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pointwise_calls, "calls", {})
+        patch.setattr(choose, "calls", {})
         found = []
         for least in (1, 10**9):
-            patch.setattr(pointwise_calls, "FUSE_FROM", least)
+            patch.setitem(pointwise_calls.SIZES, "few", least)
             patch.setattr(pointwise_gradients, "GRADIENTS_FROM", least)
             found.append(results(function, arrays, dtype))
         fused, plain = found

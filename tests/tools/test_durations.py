@@ -75,3 +75,16 @@ def test_the_program_prints_folders_files_and_tests(tmp_path, monkeypatch, capsy
         ["0.5", "0.5", "1", "tests"],
     ]
     assert "tests/test_c.py\n" in said and "tests/viz/test_a.py::b\n" in said
+
+
+def test_those_over_a_limit_join_the_list_of_slow_tests(tmp_path, monkeypatch):
+    (tmp_path / "build").mkdir()
+    (tmp_path / "tests").mkdir()
+    (file := tmp_path / "build" / "durations.tsv").write_text(
+        "tests/a.py::test_b\t2.0\t2.5\ntests/a.py::test_c\t0.5\t9.0\n"
+    )
+    (slow := tmp_path / "tests" / "slow.txt").write_text("# one\n# two\ntests/z.py::test_y\n")
+    monkeypatch.setattr(durations, "FILE", file)
+    monkeypatch.setattr(durations.sys, "argv", ["durations", "--slow", "1"])
+    durations.main()
+    assert slow.read_text() == "# one\n# two\ntests/a.py::test_b\ntests/z.py::test_y\n"

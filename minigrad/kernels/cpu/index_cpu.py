@@ -22,8 +22,6 @@ from ..threads import launch
 
 PLACES_FROM = 512  # indices or elements; NumPy needs 20 microseconds for them
 
-COLUMNS_FROM = 65536  # elements; below, NumPy takes columns in less time
-
 HOW = {
     "write": "new",
     "add": "old + new",
@@ -50,20 +48,20 @@ def within(index, n):
         low, high = min(low, index[i]), max(high, index[i])
     return low >= 0 and high < n
 '''
-SLICES = """
+ADD = """
 @njit(nogil=True)
-def {name}_rows(index, given_, made_):
+def add_rows(index, given_, made_):
     for r in range(len(made_)):
         for k in range(index.size):
-            given, made = given_[r, {source}], made_[r, {target}]
+            given, made = given_[r, k], made_[r, at(index[k])]
             for j in range(made.size):
-                made[j] {does} given[j]
+                made[j] += given[j]
 
 @njit(nogil=True)
-def {name}_columns(index, given_, made_):
+def add_columns(index, given_, made_):
     for r in range(len(made_)):
         for k in range(index.size):
-            made_[r, {target}] {does} given_[r, {source}]
+            made_[r, at(index[k])] += given_[r, k]
 """
 MOVE = """
 @njit(nogil=True)
@@ -102,11 +100,8 @@ def scatter_{name}{along}(wrong, index_, src_, x_):
                 x[{place}] = {how}
 """
 
-TAKE = SLICES.format(name="take", source="at(index[k])", target="k", does="=")
-ADD = SLICES.format(name="add", source="k", target="at(index[k])", does="+=")
 SOURCE = (
     HEAD
-    + TAKE
     + ADD
     + MOVE
     + "".join(
@@ -217,17 +212,8 @@ def positive(index: np.ndarray, n: int, signed: bool) -> np.ndarray | None:
 
 
 def take(x: np.ndarray, dim: int, index: np.ndarray, signed: bool = True) -> np.ndarray | None:
-    """Return the slices of x at indices along dim; `signed` ones may be negative."""
-    if on_device(x):
-        return cuda_kernels("indexing").slices(x, dim, index, signed)
-    if dim == 0 or x.size < COLUMNS_FROM or index.dtype.kind != "i":  # NumPy copies rows as quickly
-        return None
-    shape = x.shape[:dim] + index.shape + x.shape[dim + 1 :]
-    if not worth_a_kernel(x, math.prod(shape)):
-        return None
-    out = np.empty(shape, x.dtype)
-    arrays = [lines(x, dim), lines(out, dim, dim + index.ndim)]
-    return out if run_by_slices("take", x, dim, index, signed, arrays, out.size) else None
+    """Return the slices of x at indices along dim on a GPU; `signed` ones may be negative. In main memory NumPy does."""
+    return cuda_kernels("indexing").slices(x, dim, index, signed) if on_device(x) else None
 
 
 def add(x: np.ndarray, dims: tuple, indices: tuple, rows: Any, known: bool = False) -> bool:
@@ -243,7 +229,12 @@ def add(x: np.ndarray, dims: tuple, indices: tuple, rows: Any, known: bool = Fal
     shape = x.shape[:dim] + index.shape + x.shape[dim + 1 :]
     if not worth_a_kernel(x, math.prod(shape)) or index.dtype.kind != "i" or not like(rows, shape, x):
         return False
-    return run_by_slices("add", x, dim, index, True, [lines(rows, dim, dim + index.ndim), lines(x, dim)], rows.size)
+    if (where := positive(index, x.shape[dim], True)) is None:
+        return False
+    arrays = [lines(rows, dim, dim + index.ndim), lines(x, dim)]
+    kernel = module(x.dtype).add_rows if arrays[0].ndim == 3 else module(x.dtype).add_columns
+    launch(partial(kernel, where), arrays, rows.size)
+    return True
 
 
 def add_moved(out: np.ndarray, target: np.ndarray, x: np.ndarray, source: np.ndarray) -> bool:
@@ -254,13 +245,4 @@ def add_moved(out: np.ndarray, target: np.ndarray, x: np.ndarray, source: np.nda
     if places[0] is None or places[1] is None:
         return False
     module(x.dtype).add_moved(*places, x.reshape(len(x), -1), out.reshape(len(out), -1))
-    return True
-
-
-def run_by_slices(name: str, x: np.ndarray, dim: int, index: np.ndarray, signed: bool, arrays: list, work: int) -> bool:
-    """Run a kernel on slices of x and slices of another array at the indices; return False if one is out of range."""
-    if (where := positive(index, x.shape[dim], signed)) is None:
-        return False
-    kernel = getattr(module(x.dtype), f"{name}_rows" if arrays[0].ndim == 3 else f"{name}_columns")
-    launch(partial(kernel, where), arrays, work)
     return True

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...arrays.kinds import contiguous, on_device
 from .. import cuda_kernels
-from ..cache import by_dtype, load
+from ..cache import by_dtype
 from ..fallback import is_spoilt, only_definitions, worth
 from ..threads import GRAIN, launch
 
@@ -222,21 +222,6 @@ SOURCE = (
     + DEVIATIONS
 )
 
-INTEGERS = '''"""Sums of int64."""
-
-from numba import njit
-
-
-@njit(nogil=True)
-def sum_along(x_, out_):
-    for r in range(len(x_)):
-        x, total = x_[r], 0
-        for i in range(x.size):
-            total += x[i]
-        out_[r] = total
-'''
-
-
 module = by_dtype("reductions", SOURCE)
 calls: dict[tuple, Callable] = {}  # by the kind of array and the adjacent dimensions, on one thread
 REMEMBERED = 1024
@@ -252,8 +237,6 @@ def reduce(name: str, x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray |
     call = calls.get((name, x.shape, x.dtype, dims, keepdim)) if small else None
     if call is not None and x.flags.c_contiguous and not only_definitions():
         return call(x)
-    if name == "sum" and x.dtype.kind == "i":
-        return sum_integers(x, dims, keepdim)
     if name in EXTREMES and len(dims) == x.ndim and small:
         return None  # NumPy takes 0.4 to 0.6 of one thread's time
     least = LOOPS_FROM if name in LOOPS else REDUCE_FROM
@@ -312,19 +295,6 @@ def prepared(name: str, x: np.ndarray, dims: tuple, keepdim: bool) -> Callable:
         calls.clear()
     calls[name, x.shape, x.dtype, dims, keepdim] = call
     return call
-
-
-def sum_integers(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray | None:
-    """Return the sum of int64 over the last dimensions, which form a row for each result."""
-    first = x.ndim - len(dims)
-    if x.size < REDUCE_FROM or only_definitions() or x.dtype != np.int64 or dims != tuple(range(first, x.ndim)):
-        return None
-    if not dims or not x.flags.c_contiguous:
-        return None
-    out = np.empty(x.shape[:first] + (1,) * (len(dims) * keepdim), np.int64)
-    rows = x.reshape(out.size, math.prod(x.shape[first:]))
-    launch(load("sums_int64", INTEGERS).sum_along, [rows, out.reshape(-1)], x.size // WORK)
-    return out
 
 
 def last_group(name: str, x: np.ndarray, sizes: list, first: int, end: int) -> np.ndarray:

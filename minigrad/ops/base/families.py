@@ -60,6 +60,7 @@ class Pointwise(Primitive):
     elementwise = takes_half = True
     kernel: Any = None
     ufunc: Any = None
+    numpy_is = ""  # how `ufunc` compares with its kernel (KERNEL_FROM in kernels/pointwise_calls.py)
     integer_kernel: Any = None  # the formula for integers on a GPU, if `kernel` would treat them as floats
     kind, dimensions = "same", "broadcast"
     accepts = "biuf"  # the kinds of dtypes it computes with, in NumPy's letters: bool, signed, unsigned, float
@@ -213,8 +214,7 @@ def added(total: Tensor, term: Tensor, tangents: tuple) -> Any:
     a, b = (t._a if type(t) is Tensor and t._edge is t._view is t._tan is None else None for t in (total, term))
     if a is None or b is None or a.shape != b.shape or a.dtype is not b.dtype or a.base is not None:
         return total + term
-    frame = current()
-    if frame is not ON and frame is not OFF or any([t is total for t in tangents]):
+    if current() not in (ON, OFF) or any([t is total for t in tangents]):
         return total + term
     with np.errstate(all="ignore"):
         np.add(a, b, out=a)
@@ -313,7 +313,7 @@ def spread(d: Array, shape: tuple) -> Array:
     """Return a gradient broadcast over the reduced dimensions; a small one is copied, because NumPy is much faster on that."""
     if d.shape == shape:
         return d
-    if math.prod(shape) > pointwise_gradients.GRADIENTS_FROM or on_device(d):
+    if len(KINDS) > 1 and on_device(d) or math.prod(shape) > pointwise_gradients.GRADIENTS_FROM:
         return np.broadcast_to(d, shape)
     out = np.empty(shape, d.dtype)
     out[...] = d

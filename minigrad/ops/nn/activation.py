@@ -55,7 +55,7 @@ def from_zero(dtype: np.dtype) -> tuple:
 class Relu(Pointwise):
     """x where positive, else 0; the derivative at 0 is 0."""
 
-    depends_on_operand = True
+    depends_on_operand, numpy_is = True, "slower"
     accepts, takes_inplace, advice = "iuf", True, "Boolean inputs not supported for relu"
     ufunc = lambda x: limited(x, *from_zero(x.dtype))
     kernel = lambda x: where(x <= 0, 0.0, x)

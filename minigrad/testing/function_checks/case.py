@@ -44,10 +44,10 @@ class Case:
     """A Function and its arguments."""
 
     def __init__(
-        self, library: Library, function: Any, args: Sequence, wanted: Iterable[int] | None = None, surrogate: str = ""
+        self, library: Library, function: Any, args: Sequence, wanted: Iterable | None, surrogate: str | None = None
     ):
         self.library, self.function, self.args = library, function, tuple(args)
-        self.surrogate = surrogate or said_in_words(library, function)  # why backward need not be the derivative
+        self.surrogate = said_in_words(library, function) if surrogate is None else surrogate  # why backward may differ
         self.arrays = {i: a.array for i, a in enumerate(self.args) if isinstance(a, Data)}  # of the tensors, by place
         floats = [i for i, a in self.arrays.items() if a.dtype in FLOATS]
         self.wanted = floats if wanted is None else [i for i in floats if i in wanted]
@@ -64,7 +64,7 @@ class Case:
         parts = parts_of_modules(args)
         needs = [i for i in tensors if args[i].requires_grad and id(args[i]) not in parts]
         data = [Data(library.array(a)) if i in tensors else a for i, a in enumerate(args)]
-        return cls(library, function, data, needs or None, surrogate)
+        return cls(library, function, data, needs or None, surrogate or None)
 
     def replaced(self, arrays: dict[int, np.ndarray]) -> Case:
         """Return the case with other tensors at some positions."""

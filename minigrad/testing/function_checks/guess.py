@@ -30,7 +30,7 @@ def guessed(library: Library, function: Any, applied: tuple = (), surrogate: str
     if own is not None and runs(own):
         return smaller(own), False
     forward_only = None
-    for case in (Case(library, function, args, None, surrogate) for args in attempts(library, function)):
+    for case in (Case(library, function, args, None, surrogate or None) for args in attempts(library, function)):
         if runs(case) and case.wanted and case.tracked:
             forward_only = forward_only or case
             if differentiates(case):

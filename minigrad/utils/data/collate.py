@@ -72,13 +72,10 @@ def collate(batch: Sequence, *, collate_fn_map: dict[Any, Callable] | None = Non
     if isinstance(first, Sequence):
         for i, x in enumerate(batch):
             if len(x) != len(first):
-                raise error(
-                    RuntimeError,
-                    "default_collate",
-                    f"each element in list of batch should be of equal size: sample 0 has {len(first)} parts, "
-                    f"sample {i} has {len(x)}",
-                    "pad the samples in the dataset, or pass a collate_fn to DataLoader that pads them",
-                )
+                what = f"each element in list of batch should be of equal size: sample 0 has {len(first)} parts, "
+                what += f"sample {i} has {len(x)}"
+                fix = "pad the samples in the dataset, or pass a collate_fn to DataLoader that pads them"
+                raise error(RuntimeError, "default_collate", what, fix)
         return like(first, [collate(parts, collate_fn_map=collate_fn_map) for parts in zip(*batch)])
     raise unknown(type(first))
 
@@ -101,12 +98,9 @@ def like(sample: Any, parts: Any) -> Any:
 def unknown(what: Any) -> Any:
     """Return the error for samples that cannot be stacked."""
     name = what.__name__ if isinstance(what, type) else f"arrays of {what}"
-    return error(
-        TypeError,
-        "default_collate",
-        f"batch must contain tensors, numpy arrays, numbers, dicts or lists; found {name}",
-        "return one of these from the dataset, or pass a collate_fn to DataLoader that makes a batch of them",
-    )
+    what = f"batch must contain tensors, numpy arrays, numbers, dicts or lists; found {name}"
+    fix = "return one of these from the dataset, or pass a collate_fn to DataLoader that makes a batch of them"
+    return error(TypeError, "default_collate", what, fix)
 
 
 # ---------------------------------------------------------------------- by type
@@ -115,13 +109,10 @@ def collate_tensors(batch: Sequence, *, collate_fn_map: Any = None) -> Tensor:
     sizes = batch[0]._sizes
     for i, t in enumerate(batch):
         if t._sizes != sizes:
-            raise error(
-                RuntimeError,
-                "default_collate",
-                f"stack expects each tensor to be of equal size: sample 0 has shape {tuple(batch[0].shape)}, "
-                f"sample {i} has {tuple(t.shape)}",
-                "pad or crop the samples in the dataset, or pass a collate_fn to DataLoader that does",
-            )
+            what = f"stack expects each tensor to be of equal size: sample 0 has shape {tuple(batch[0].shape)}, "
+            what += f"sample {i} has {tuple(t.shape)}"
+            fix = "pad or crop the samples in the dataset, or pass a collate_fn to DataLoader that does"
+            raise error(RuntimeError, "default_collate", what, fix)
     return stack(list(batch))
 
 

@@ -61,12 +61,8 @@ class IterableDataset(Dataset[T_co], Iterable[T_co]):
     """
 
     def __iter__(self) -> Iterator[T_co]:
-        raise error(
-            NotImplementedError,
-            type(self).__name__,
-            "this IterableDataset has no samples: its class defines no __iter__",
-            "write `def __iter__(self):` in the class",
-        )
+        what = "this IterableDataset has no samples: its class defines no __iter__"
+        raise error(NotImplementedError, type(self).__name__, what, "write `def __iter__(self):` in the class")
 
 
 class TensorDataset(Dataset[tuple[Tensor, ...]]):
@@ -86,12 +82,8 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
     def __init__(self, *tensors: Tensor):
         sizes = [t.size(0) for t in tensors]
         if len(set(sizes)) > 1:
-            raise error(
-                AssertionError,
-                "TensorDataset",
-                f"size mismatch between tensors: they have {listed(sizes)} rows",
-                "pass tensors with one row for each sample",
-            )
+            what = f"size mismatch between tensors: they have {listed(sizes)} rows"
+            raise error(AssertionError, "TensorDataset", what, "pass tensors with one row for each sample")
         self.tensors = tensors
 
     def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
@@ -163,12 +155,9 @@ class Subset(Dataset[T_co]):
         self.dataset, self.indices = dataset, indices
         cls = type(self)
         if cls.__getitem__ is not Subset.__getitem__ and cls.__getitems__ is Subset.__getitems__:
-            raise error(
-                NotImplementedError,
-                cls.__name__,
-                "the class overrides __getitem__ but not __getitems__, which a DataLoader calls",
-                "write `def __getitems__(self, indices): return [self[i] for i in indices]` in the class",
-            )
+            what = "the class overrides __getitem__ but not __getitems__, which a DataLoader calls"
+            fix = "write `def __getitems__(self, indices): return [self[i] for i in indices]` in the class"
+            raise error(NotImplementedError, cls.__name__, what, fix)
 
     def __getitem__(self, idx: Any) -> Any:
         if isinstance(idx, list):
@@ -203,12 +192,9 @@ def random_split(
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
         lengths = of_fractions(lengths, total)
     if sum(lengths) != total:
-        raise error(
-            ValueError,
-            "random_split",
-            f"the lengths {list(lengths)} add up to {sum(lengths)}, but the dataset has {total} samples",
-            "pass lengths that add up to len(dataset), or fractions that add up to 1",
-        )
+        what = f"the lengths {list(lengths)} add up to {sum(lengths)}, but the dataset has {total} samples"
+        fix = "pass lengths that add up to len(dataset), or fractions that add up to 1"
+        raise error(ValueError, "random_split", what, fix)
     order = randperm(total, generator=generator, device=device_of(generator)).tolist()
     ends = itertools.accumulate(map(int, lengths))
     return [Subset(dataset, order[end - int(n) : end]) for end, n in zip(ends, lengths)]

@@ -59,12 +59,8 @@ class Sampler(Generic[T_co]):
     """
 
     def __iter__(self) -> Iterator[T_co]:
-        raise error(
-            NotImplementedError,
-            type(self).__name__,
-            "this Sampler yields no indices: its class defines no __iter__",
-            "write `def __iter__(self):` in the class",
-        )
+        what = "this Sampler yields no indices: its class defines no __iter__"
+        raise error(NotImplementedError, type(self).__name__, what, "write `def __iter__(self):` in the class")
 
 
 class SequentialSampler(Sampler[int]):
