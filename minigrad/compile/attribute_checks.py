@@ -77,8 +77,8 @@ class AttributeChecks:
         if isinstance(a, enum.Enum) and name in ("name", "value") and home(attribute_of(type(a), name)) == "enum":
             name = f"_{name}_"
         self.look_at_lookup(a, name)
-        cls = self.trace.type_of(a) if type(a) is Box else type(a)
-        raw, held = attribute_of(cls, name), self.held(a)
+        cls, held = self.trace.type_of(a), self.held(a)
+        raw = attribute_of(cls, name)
         if name in held and not is_data(raw):
             if raw is not MISSING and is_users(cls):  # a property would take precedence
                 self.guards.same(cls, name)
@@ -130,18 +130,18 @@ class AttributeChecks:
 
     def held(self, a: Any) -> dict:
         """Return the attributes that an object has itself; a box has those of its tensor."""
-        return getattr(self.trace.original(a) if type(a) is Box else a, "__dict__", {})
+        return getattr(self.trace.original(a), "__dict__", {})
 
     def of_tensor(self, a: Tensor, name: str, raw: Any) -> Any:
         """Return an attribute of a tensor: its class must keep it, and the tensor must not hide it."""
-        cls, source = self.trace.type_of(a) if type(a) is Box else type(a), self.trace.source_of(a)
+        cls, source = self.trace.type_of(a), self.trace.source_of(a)
         if source is not None:
             held = self.held(a)
             self.guards.guard(f"len(vars({self.path(a)}))", len(held), f"len({source}.__dict__) == {len(held)}")
             if name in OF_MEMORY:
                 raise self.refuse(f"it reads {name} of a tensor, which can change from call to call")
             if name in ("stride", "strides"):
-                strides = (original := self.trace.original(a) if type(a) is Box else a)._a.strides
+                strides = (original := self.trace.original(a))._a.strides
                 self.guards.guard(f"{self.path(a)}.stride()", strides, f"{source}._a.strides == {strides}")
                 return getattr(original, name)
         if raw is MISSING:
@@ -257,9 +257,7 @@ class AttributeChecks:
         """Stand for `type` with one argument."""
         if more:
             raise self.refuse("it creates a class", "define the class outside of the function")
-        if is_symbolic(a):
-            return a.__class__
-        return self.trace.type_of(a) if type(a) is Box else type(a)
+        return a.__class__ if is_symbolic(a) else self.trace.type_of(a)
 
     def isinstance(self, a: Any, kinds: Any) -> bool:
         """Stand for `isinstance`."""

@@ -23,7 +23,7 @@ from .captured_steps import RETURN, CapturedStep, CapturedValue, Refused
 from .checks import Checks
 from .effects import effects
 from .guards import Guards
-from .symbols import Reads, SymbolicFloat, SymbolicInt, is_symbolic, may_vary
+from .symbols import Reads, SymbolicFloat, SymbolicInt, is_symbolic
 from .trace import NEEDED, CaptureTrace
 
 if TYPE_CHECKING:
@@ -59,7 +59,8 @@ class Captured:
             self.outs: list[Box] = []
             self.take_results(result)
             self.effects, self.once = effects(program.guards, trace, self.leaf)
-            self.results_of = {leaf: self.result_of(b, v) for leaf, (b, v) in self.computed.items()}
+            for leaf, (b, v) in self.computed.items():
+                program.sources_of_numbers[leaf] = "computed", self.result_of(b, v)
             self.look_at_memory(trace)
             if trace.tracks_others():
                 raise Refused("it changes requires_grad of a tensor that outlives the call")
@@ -107,22 +108,15 @@ class Captured:
 
     def of_input(self, t: Tensor) -> Any:
         """Return the result of item() for an input."""
-        items = self.program.items
-        if id(t) not in items:
-            items[id(t)] = self.program.new_leaf(t._a.item(), may_vary(t._a.item()))
-        return self.number(items[id(t)])
+        return self.number(self.program.leaf_for("input", place(t, self.trace.outside), t._a.item()))
 
     def outside_number(self, path: str, text: str, value: Any) -> Any:
         """Return the symbol of a number that the function reads from outside."""
-        numbers = self.program.guards.numbers
-        if text not in numbers:
-            numbers[text] = self.program.new_leaf(value, may_vary(value), path)
-        return self.number(numbers[text])
+        return self.number(self.program.leaf_for("outside", text, value, path))
 
     def of_result(self, b: Box, v: CapturedValue) -> Any:
         """Return the result of item() for a computed tensor: a number that may only be returned or stored."""
-        i = self.program.new_leaf(b._value._a.item(), True)
-        self.program.computed.append(i)
+        i = self.program.leaf_for("computed", len(self.leaves), b._value._a.item())
         self.computed[i] = b, v
         self.reads.results.add(i)
         return self.number(i) if i in self.program.numbers else None

@@ -153,7 +153,7 @@ def check_unchanged(program: Specialisation, ctx: Any, where: str) -> None:
     if any(version(t) != n for t, n in zip(ctx.tensors, ctx.versions)):
         what = "an input was modified in place after the call: create_graph needs its old value"
         raise error(RuntimeError, where, what, "clone() it before the call")
-    numbers = [ctx.leaves[i] for i in program.guards.numbers.values()]
+    numbers = [ctx.leaves[i] for i, _ in program.numbers_from("outside")]
     if program.guards.numbers_now(ctx.leaves) != numbers:
         what = "a value that the function reads from outside has changed since the call"
         raise error(RuntimeError, where, what, "call backward before changing it")

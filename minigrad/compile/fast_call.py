@@ -8,7 +8,7 @@ Generated code takes a third of the time of general code, which would look all o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import count
 from typing import TYPE_CHECKING, Any
 from weakref import ref
@@ -23,6 +23,7 @@ from ..core.saved import INFERENCE, memory
 from ..core.tensor import Tensor, wrap
 from ..errors import OutsideError
 from ..func.tree import flatten, keys_of
+from ..places import PACKAGE
 from .allowed import is_plain
 from .differentiation import track
 from .effects import Part, places
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 def fast_path(program: Specialisation, args: tuple, kwargs: dict) -> Callable:
     """Return a function of (owner, args, kwargs) that runs the program, or returns MISS."""
     text, scope = CallWriter(program).write(args, kwargs)
-    exec(compile(text, f"<fast path of {program.owner.name}>", "exec"), scope)
+    exec(compile(text, f"{PACKAGE}<fast path of {program.owner.name}>", "exec"), scope)
     return scope["fast_path"]
 
 
@@ -182,33 +183,27 @@ class CallWriter:
             )
             self.need(f"{has} None" if tracked else f"e_{name} is None")
 
-    def items_from(self, kind: str) -> Iterator[tuple[int, str, Any]]:
-        """Yield the numbers that come from "outside", out of an "input", or are "computed": their place and their source."""
-        for i, found in enumerate(self.program.items_of, self.program.n_leaves):
-            if found is not None and kind == ("computed" if i in self.program.computed else found[0]):
-                yield i, *found
-
     def numbers_outside(self) -> None:
         """Look up the numbers that the function reads from outside, and check them like those among the arguments."""
-        for i, _, text in self.items_from("outside"):
+        for i, text in self.program.numbers_from("outside"):
             self.lines.append(f"{self.leaves[i]} = {text}")
             self.leaf(i, self.leaves[i], self.given_leaves[i])
 
     def items(self) -> None:
         """Read the numbers stored in tensors."""
-        for i, _, k in self.items_from("input"):
+        for i, k in self.program.numbers_from("input"):
             self.lines.append(f"{self.leaves[i]} = {self.arrays[k]}.item()")
             self.leaf(i, self.leaves[i], self.given_leaves[i])
 
     def results(self) -> None:
         """Read the numbers that the program has computed, and evaluate the expressions that use them."""
-        for i, kind, k in self.items_from("computed"):
+        for i, (kind, k) in self.program.numbers_from("computed"):
             self.lines.append(f"{self.leaves[i]} = {self.places[k] if kind == 'input' else f'r{k}'}._a.item()")
         self.lines += [f"{n} = {in_leaves(x, self.leaves)}" for x, n in self.computed.items() if self.of_results(x)]
 
     def of_results(self, x: str) -> bool:
         """Return True if an expression uses a number that the program computes."""
-        return not {int(i) for i in LEAF.findall(x)}.isdisjoint(self.program.computed)
+        return any(f"leaves[{i}]" in x for i, _ in self.program.numbers_from("computed"))
 
     def hidden(self) -> None:
         """Look up and check the tensors that the function reads from outside."""
@@ -381,7 +376,7 @@ def backward_function(
         *[f"if type(r{k}) not in KINDS: r{k} = edges[{k}]._dtype.type(r{k})" for k in by],
         f"return [{', '.join([f'(edges[{k}], r{k})' for k in by])}]\n",
     ])  # fmt: skip
-    exec(compile(text, f"<way back of {program.owner.name}>", "exec"), scope)
+    exec(compile(text, f"{PACKAGE}<way back of {program.owner.name}>", "exec"), scope)
     return scope["back"]
 
 

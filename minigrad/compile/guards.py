@@ -96,7 +96,7 @@ class Guards:
         self.complete: set[int] = set()  # ids of objects' attributes, if none may be added
         self.shapes: dict[int, type] = {}  # classes, by id, to which no attribute may be added
         self.tensors: list[tuple[str, str, Tensor]] = []
-        self.numbers: dict[str, int] = {}  # expressions of varying numbers -> their position among the leaves
+        self.numbers: list[str] = []  # expressions of varying numbers
         self.names: dict[int, str] = {}  # variables of the objects found, by id; the scope keeps them alive
         self.paths: dict[int, str] = {}
         self.constants: dict[int, str] = {}

@@ -75,16 +75,16 @@ class Specialisation(Call):
         super().__init__(owner, args, kwargs)
         self.again, self.names = again, argument_names(owner.function, args, kwargs)
         self.example_leaves = [None if isinstance(a, Tensor) else a for a in self.leaves]
-        self.items: dict[int, int] = {}  # id of an input whose number the program reads -> the leaf for it
-        self.computed: list[int] = []  # leaves for numbers that the program computes
+        # leaves for other numbers: "outside", by their expression; of an "input", by its place; "computed", by its place
+        self.sources_of_numbers: dict[int, tuple[str, Any]] = {}
         self.backwards: BackwardPrograms | None = None
         self.described: tuple = ()  # properties shared by all nodes of this program (differentiation.py)
         first = self.captured()
         self.build(first)
         self.settle(first.reads)
         first.trace.forget()
-        given = [i for i in range(len(self.leaves)) if i not in self.computed]
-        self.arguments = [(self.names[i], *self.requirement(i, self.leaves[i])) for i in given]
+        given = {*range(len(self.leaves))} - {i for i, _ in self.numbers_from("computed")}
+        self.arguments = [(self.names[i], *self.requirement(i, self.leaves[i])) for i in sorted(given)]
         self.fast_path = fast_path(self, args, kwargs)
         self.leaves, self.inputs = [], []  # release the tensors of the first call
 
@@ -101,7 +101,7 @@ class Specialisation(Call):
                 if not self.numbers:
                     raise
                 del self.leaves[first:], self.names[first:]
-                self.numbers, self.items, self.computed = [], {}, []
+                self.numbers, self.sources_of_numbers = [], {}
 
     def roots(self) -> Iterator[tuple[str, Any]]:
         """Yield the objects that are always there, with their paths: the function, and arguments compared by identity."""
@@ -131,13 +131,20 @@ class Specialisation(Call):
         grad = ", requires grad" if self.grad and history(a) is not None else ""
         return f"{a.dtype.name} {tuple(a.shape)}{layout}{grad}", Tensor
 
-    def new_leaf(self, value: Any, varies: bool, name: str = "") -> int:
-        """Add a leaf for a number from outside, or in a tensor, and return its position."""
-        i = len(self.leaves)
-        self.leaves.append(value)
-        self.names.append(name or f"item_{i}")
-        self.numbers += [i] * varies
+    def leaf_for(self, what: str, where: Any, value: Any, name: str = "") -> int:
+        """Return the position of the leaf for a number that is no argument."""
+        i = next((i for i, known in self.numbers_from(what) if known == where), None)
+        if i is None:
+            i = len(self.leaves)
+            self.leaves.append(value)
+            self.names.append(name or f"item_{i}")
+            self.numbers += [i] * (what == "computed" or may_vary(value))
+            self.sources_of_numbers[i] = what, where
         return i
+
+    def numbers_from(self, what: str) -> list[tuple[int, Any]]:
+        """Return the leaves for the numbers from one kind of source, and where each comes from."""
+        return [(i, where) for i, (kind, where) in self.sources_of_numbers.items() if kind == what]
 
     # ------------------------------------------------------------------ the program
     def build(self, c: Captured) -> None:
@@ -150,10 +157,7 @@ class Specialisation(Call):
         self.effects, self.once = c.effects, c.once
         self.differentiates = trace.differentiates
         self.inputs = trace.outside
-        inputs_by_id = {id(t): k for k, t in enumerate(trace.outside)}
-        asked = {leaf: ("input", inputs_by_id.get(who)) for who, leaf in self.items.items()}
-        asked |= {leaf: ("outside", text) for text, leaf in self.guards.numbers.items()}
-        self.items_of = [(asked | c.results_of).get(i) for i in range(self.n_leaves, len(self.leaves))]
+        self.guards.numbers = [text for _, text in self.numbers_from("outside")]
         self.out_tracked = c.tracked
         self.by, self.freed = c.by, c.freed
         self.generators = [g for g, _ in trace.generators.values()]

@@ -128,14 +128,14 @@ class CaptureTrace(CapturedReads, Grad):
         known = self._known.get(id(t._value._a)) if self.owns(t) else None
         return self._outside[id(t)][0] if id(t) in self._outside else known.name if known and known.name else "a tensor"
 
-    def original(self, b: Box) -> Tensor:
-        """Return the tensor from outside that a box stands for; the box itself, if there is none."""
-        k = next((k for k, (_, _, box) in enumerate(self.inputs) if box is b), None)
-        return b if k is None else self.outside[k]
+    def original(self, a: Any) -> Any:
+        """Return the tensor from outside that a box stands for; the value itself, if there is none."""
+        boxes = self.inputs if type(a) is Box else ()
+        return next((t for (_, _, b), t in zip(boxes, self.outside) if b is a), a)
 
-    def type_of(self, b: Box) -> type:
-        """Return the class that a box's tensor has outside of the capture."""
-        return Tensor if (found := self.original(b)) is b else type(found)
+    def type_of(self, a: Any) -> type:
+        """Return the class that a value has outside of the capture."""
+        return Tensor if type(found := self.original(a)) is Box else type(found)
 
     def enter(self, t: Tensor, name: str, source: str | None = None) -> Box:
         """Return a new input's box, around a copy, because a capture changes nothing outside; `source` is for hidden inputs."""

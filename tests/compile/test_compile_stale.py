@@ -21,18 +21,8 @@ from .interpreted import interpreted
 
 __all__ = ["interpreted"]
 
-PATCHED = [
-    torch,
-    torch.nn.functional,
-    torch.Tensor,
-    torch.nn.Tanh,
-    torch.device,
-    builtins,
-    math,
-    operator,
-    functools,
-    sys.modules,
-]
+PATCHED = [torch, torch.nn.functional, torch.Tensor, torch.nn.Tanh, torch.device]
+PATCHED += [builtins, math, operator, functools, sys.modules]
 
 # title: definitions, then what f returns (ARG and KW: of other arguments), then the change
 PROGRAMS = {
