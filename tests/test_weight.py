@@ -14,12 +14,12 @@ ROOT = Path(__file__).parent.parent
 
 # The lines of the Python files of a folder at most, with docstrings and blank lines, and of viz's scripts.
 CEILINGS = {
-    "minigrad": 102336,
+    "minigrad": 102321,
     "minigrad/*.py": 2388,
     "minigrad/arrays": 1141,
     "minigrad/autograd": 3456,
     "minigrad/compat": 3638,
-    "minigrad/compile": 8735,
+    "minigrad/compile": 8726,
     "minigrad/core": 2009,
     "minigrad/diagnose": 8421,
     "minigrad/distributed": 3254,
@@ -28,7 +28,7 @@ CEILINGS = {
     "minigrad/fast": 1407,
     "minigrad/formulas": 1670,
     "minigrad/func": 1142,
-    "minigrad/kernels": 12780,
+    "minigrad/kernels": 12774,
     "minigrad/layers": 902,
     "minigrad/nn": 7181,
     "minigrad/ops": 21399,
@@ -42,7 +42,7 @@ CEILINGS = {
     "viz": 21665,
     "viz/**/*.js": 7705,
     "lessons": 40027,
-    "tests": 124543,
+    "tests": 124533,
     "tools": 1799,
     "benchmarks": 6237,
     "docs": 2723,
