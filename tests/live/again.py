@@ -20,10 +20,10 @@ class Again(NamedTuple):
     otherwise: list[dict]
 
 
-def computed(live: Any, changes: Any = (), **options: Any) -> Again:
-    """Return what a page computes from a live record with other numbers for some values."""
+def computed(live: Any, changes: Any = (), page: Any = None, **options: Any) -> Again:
+    """Return what a page computes from a live record with other numbers for some values; by default it has everything."""
     question = {"record": live, "changes": {i: sent(a) for i, a in dict(changes).items()}, "options": options}
-    found = whole().ask(question)
+    found = (page or whole()).ask(question)
     listed = range(live["size"])
     itself = {str(i): i for i in listed}
     where = {"contributions": itself, "values": itself, "gradients": live["gradients"], "tangents": live["tangents"]}

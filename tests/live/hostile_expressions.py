@@ -3,7 +3,7 @@
 import random
 from collections.abc import Iterator
 
-from viz.live.library import whole
+from viz.live.library import Library, operations
 
 LIST = "131,072 elements that are allowed"
 SIZE = "131,072 are allowed"
@@ -197,10 +197,10 @@ class Writer:
 
     def __init__(self, seed: int):
         self.random = random.Random(seed)
-        _, tables, after = whole()
-        self.signatures = tables["signatures"]
-        words = {name.removeprefix("call ") for part in after for name in part.names if name.startswith("call ")}
-        self.functions = sorted({*self.signatures, *tables["definitions"], *tables["aliases"], *words})
+        library = Library.of(operations())
+        library.needed(None)
+        self.signatures = library.made["signatures"]
+        self.functions = sorted(library.functions.by_hand | {*self.signatures, *library.made["definitions"]})
 
     def expression(self, depth: int) -> str:
         """Return an expression with at most `depth` levels."""

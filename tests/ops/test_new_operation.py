@@ -11,12 +11,25 @@ import pytest
 
 import minigrad
 from minigrad import func
+from minigrad.errors import error
+from minigrad.kernels import row_kernels
 from minigrad.ops.base.families import Bilinear, Linear, NonDifferentiable, Operation, Pointwise, Reduce, View
+from minigrad.ops.base.layouts import row_major
 from minigrad.ops.base.program import Program
 from minigrad.ops.base.registry import TABLE, functions, op
 from minigrad.ops.dimensions import axes, axis
+from minigrad.ops.elementary import exp
+from minigrad.ops.order import Amax
+from minigrad.ops.reduce import Sum
+from minigrad.ops.rows import Rows
 from minigrad.testing.operations import row
+from minigrad.testing.samples import call
 from tests import table
+from tests.live.again import computed
+from tests.live.node import Page
+from tests.live.test_record import compare
+from tests.live.test_table_again import record
+from viz.live.record import texts_of
 
 
 class Bump(Pointwise):
@@ -104,15 +117,15 @@ def centre(input, dim=0):
 
 
 class Bell(Program):
-    """exp(-((x - mean) / width) ** 2 / 2)."""
+    """exp(-((place - summit) / breadth) ** 2 / 2)."""
 
-    program = lambda x, mean, width: (-(((x - mean) / width) ** 2) / 2).exp()
+    program = lambda place, summit, breadth: (-(((place - summit) / breadth) ** 2) / 2).exp()
 
 
 @op("T(3, 4), T(4), P(4)", "T(4), T(3, 1), P()")
-def bell(input, mean, width):
+def bell(place, summit, breadth):
     """Return the height of a bell curve."""
-    return Bell.apply(input, mean, width)
+    return Bell.apply(place, summit, breadth)
 
 
 class Shares(Program):
@@ -135,6 +148,28 @@ class Ends(Program):
     program = lambda x: (x[0], (last := x[-1] * 2), last[:2])
 
 
+class Tempered(Rows):
+    """exp(loads / heat) over its sum along lines."""
+
+    gives, along, scalars = (row_kernels.ALL,), "lines", ("heat",)
+    layout = row_major
+
+    @staticmethod
+    def program(loads, lines, heat):
+        grown = exp((loads - Amax.apply(loads, lines, True)) / heat)
+        return grown / Sum.apply(grown, lines, True)
+
+    dloads = lambda g, out, lines, heat: (g - Sum.apply(g * out, lines, True)) * out / heat
+
+
+@op("T(3, 4), 1, 2.0", "T(2, 2, 3), 0, 0.5")
+def tempered(loads, line, heat=1.0):
+    """Return shares that are the more equal the hotter it is."""
+    if heat <= 0:
+        raise error(ValueError, "tempered", f"heat must be positive, got {heat}", "write heat=1.0")
+    return Tempered.apply(loads, (axis(line, loads.ndim, "tempered"),), float(heat))
+
+
 @op("T(3, 4)")
 def ends(input):
     """Return the first row, twice the last, and the beginning of that."""
@@ -154,7 +189,19 @@ def count_above(input, limit):
     return CountAbove.apply(input, limit)
 
 
-NAMES = ["bump", "sum_of_squares", "doubled", "first_half", "weighted_sum", "centre", "bell", "shares", "ends"]
+NAMES = [
+    "bump",
+    "sum_of_squares",
+    "doubled",
+    "first_half",
+    "weighted_sum",
+    "centre",
+    "bell",
+    "shares",
+    "tempered",
+    "ends",
+]
+LIVE = ["bump", "bell", "shares", "tempered", "ends"]  # stated by a kernel or a program
 CALLS = [(name, sample) for name in NAMES for sample in TABLE[name].samples]
 FUNCTIONS = {name: TABLE[name].function for name in NAMES}
 
@@ -269,6 +316,19 @@ def test_the_documentations_table_has_its_row(name):
     assert inspect.getdoc(entry.function).split(".")[0] in row(entry)
 
 
+@pytest.mark.parametrize(("name", "sample"), [(n, s) for n, s in CALLS if n in LIVE])
+def test_a_page_computes_it_again_with_other_numbers(name, sample):
+    leaves = [x.detach().numpy() for x in call(minigrad, FUNCTIONS[name], TABLE[name], sample)[1]]
+    live, document, arrays = record(TABLE[name], sample, leaves)
+    _, other, expected = record(TABLE[name], sample, [x * 0.75 + 0.1 for x in leaves])
+    given = [v["id"] for v in document["values"] if v["kind"] in ("parameter", "input", "constant")]
+    given = {i: expected[i] for i in given if i in expected and not any(i in s["outputs"] for s in live["steps"])}
+    with Page(texts_of(live)) as page:
+        for found, numbers in ((computed(live, page=page), arrays), (computed(live, given, page=page), expected)):
+            assert not found.frozen and not found.behind
+            compare(found, numbers)
+
+
 def test_without_a_formula_or_a_rule_for_vmap_it_is_refused():
     x = minigrad.ones(2, 3, requires_grad=True)
     assert not count_above(x, 0.5).requires_grad
@@ -288,10 +348,10 @@ def test_an_error_inside_a_program_names_the_operation_that_the_user_called():
     given = minigrad.zeros(3), minigrad.zeros(4), minigrad.ones(4)
     calls = [lambda: bell(*given), lambda: func.jvp(lambda x: bell(x, *given[1:]), given[:1], given[:1])]
     calls.append(lambda: func.vmap(lambda x: bell(x, *given[1:]))(minigrad.zeros(2, 3)))
-    for call in calls:
+    for run in calls:
         with pytest.raises(RuntimeError, match=r"^bell: in its sub, .*sizes 3 and 4") as e:
-            call()
-        assert "with x (3,), mean (4,), width (4,)" in str(e.value)
+            run()
+        assert "with place (3,), summit (4,), breadth (4,)" in str(e.value)
 
 
 SIMULATED = """

@@ -6,51 +6,36 @@ The form of the definitions is that of definitions.py.
 PUBLIC = {
     # shapes
     "view": "input.reshape(*size)",
-    "flatten": (
-        "input.reshape(-1) if input.ndim == 0 else"
-        " in_place(input, start_dim % input.ndim, end_dim % input.ndim + 1, (size(input.shape[start_dim % input.ndim :"
-        " end_dim % input.ndim + 1]),))"
-    ),
-    "unflatten": "in_place(input, dim % input.ndim, dim % input.ndim + 1, sizes)",
     "transpose": "input.movedim((dim0, dim1), (dim1, dim0))",
-    "broadcast_to": "input.expand(*size)",
+    "broadcast_tensors": "[(size := shape_of_all(tensors)), [t.expand(size) for t in tensors]][-1]",
     "atleast_1d": "as_given('at_least_1d', tensors)",
     "atleast_2d": "as_given('at_least_2d', tensors)",
     "atleast_3d": "as_given('at_least_3d', tensors)",
-    "hstack": "cat(mapped('at_least_1d', tensors), 0 if tensors[0].ndim < 2 else 1)",
-    "vstack": "cat(mapped('at_least_2d', tensors), 0)",
-    "dstack": "cat(mapped('at_least_3d', tensors), 2)",
-    "column_stack": "cat(mapped('as_columns', tensors), 1)",
     "block_diag": "folded('blocks', mapped('at_least_2d', tensors))",
-    "meshgrid": "mapped('transpose', grids(tensors), 0, 1) if indexing == 'xy' else grids(tensors)",
-    "cartesian_prod": "tensors[0] if length(tensors) == 1 else stack(mapped('ravel', grids(tensors)), 1)",
     "split_with_sizes": "input.split(split_sizes, dim)",
     "split": (
-        "parts(tensor, split_size_or_sections, dim) if is_list(split_size_or_sections) else"
+        "parts(tensor, split_size_or_sections, dim) if is_a(split_size_or_sections, 'list') else"
         " parts(tensor, lengths(tensor.shape[dim], split_size_or_sections), dim)"
     ),
     "Tensor.unfold": (
         "input.reshape(size) if input.ndim == 0 else"
         " unfolded(input.movedim(dimension, 0), size, step).movedim((0, 1), (dimension % input.ndim, -1))"
     ),
-    "chunk": "input.split(-(-input.shape[dim] // chunks) if input.shape[dim] else [0] * chunks, dim)",
     "unbind": "mapped('squeeze', input.split(1, dim), dim)",
     "stack": "cat(mapped('unsqueeze', tensors, dim), dim)",
     "diagonal": "on_diagonal(input.movedim((dim1, dim2), (-2, -1)), -offset if offset < 0 else 0, offset if offset > 0 else 0)",
-    "linalg.diagonal": "A.diagonal(offset, dim1, dim2)",
     "diag_embed": (
         "square_of(input, input.shape[-1] + (offset if offset > 0 else -offset)).diagonal_scatter(input, offset, -2, -1)"
         ".movedim((-2, -1), (dim1, dim2))"
     ),
     "tensor_split": (
-        "mapped('movedim', pieces(input.movedim(dim, 0), 0, indices_or_sections), 0, dim) if is_list(indices_or_sections)"
+        "mapped('movedim', pieces(input.movedim(dim, 0), 0, indices_or_sections), 0, dim) if is_a(indices_or_sections, 'list')"
         " else input.split(even(input.shape[dim], indices_or_sections), dim)"
     ),
     "roll": (
         "input.reshape(-1).roll(shifts, 0).reshape(input.shape) if dims is None else rolled(input, shifts, dims) if not"
-        " is_list(dims) else input if length(dims) == 0 else rolled(input, shifts[0], dims[0]).roll(shifts[1:], dims[1:])"
+        " is_a(dims, 'list') else input if length(dims) == 0 else rolled(input, shifts[0], dims[0]).roll(shifts[1:], dims[1:])"
     ),
-    "diag": "input.diag_embed(diagonal) if input.ndim == 1 else input.diagonal(diagonal)",
     "tril": "where(offsets(input) <= diagonal, input, 0).to(input.dtype)",
     "triu": "where(offsets(input) >= diagonal, input, 0).to(input.dtype)",
     "rot90": (
@@ -61,7 +46,6 @@ PUBLIC = {
     "tile": "kron(ones(*dims, dtype=input.dtype), input)",
     "clone": "input",
     "contiguous": "input",
-    "positive": "input",
     "zeros": "full(sizes_of(args, size), 0, dtype=float32 if dtype is None else dtype)",
     "ones": "full(sizes_of(args, size), 1, dtype=float32 if dtype is None else dtype)",
     "linspace": (
@@ -82,7 +66,7 @@ PUBLIC = {
     "put": "input.reshape(-1).index_put((index,), source.reshape(index.shape), accumulate).reshape(input.shape)",
     "masked_fill": "where(mask, tensor(value, dtype=input.dtype), input)",
     "combinations": (
-        "input[ascending(stack(mapped('ravel', grids([arange(input.numel())] * r)), 1), with_replacement)]"
+        "input[ascending(stack(mapped('ravel', meshgrid([arange(input.numel())] * r, indexing='ij')), 1), with_replacement)]"
     ),
     "masked_scatter": "masked(broadcast_tensors(input, mask), source.reshape(-1))",
     "index_add": "rows_put(input, dim, index, source * alpha, True)",
@@ -107,23 +91,11 @@ PUBLIC = {
         "times(input) if repeats is None else repeated(input.reshape(-1), repeats, 0) if dim is None else"
         " repeated(input, repeats, dim)"
     ),
-    "reshape_as": "input.reshape(other.shape)",
     "view_as": "input.reshape(other.shape)",
-    "expand_as": "input.expand(other.shape)",
-    "type_as": "input.to(other.dtype)",
-    "ravel": "input.reshape(-1)",
     "t": "input.T",
-    "adjoint": "input.mT",
-    "fliplr": "input.flip(1)",
-    "flipud": "input.flip(0)",
-    "diagflat": "input.reshape(-1).diag_embed(offset)",
     "take": "input.reshape(-1)[index]",
     "masked_select": "selected(broadcast_tensors(input, mask))",
-    "bucketize": "searchsorted(boundaries, input, out_int32=out_int32, right=right)",
-    "msort": "input.sort(0).values",
     "aminmax": "(amin(input, () if dim is None else dim, keepdim), amax(input, () if dim is None else dim, keepdim))",
-    "var_mean": "(var(input, dim, unbiased, keepdim, correction=correction), average(input, dim, keepdim))",
-    "std_mean": "(std(input, dim, unbiased, keepdim, correction=correction), average(input, dim, keepdim))",
     "median": (
         "input.reshape(-1).median(0)[0] if dim is None else taken(input.sort(dim), where(isnan(input).any(dim, True),"
         " numbers(input, dim), (numbers(input, dim) - 1) // 2), dim, keepdim)"
@@ -132,18 +104,13 @@ PUBLIC = {
         "input.reshape(-1).nanmedian(0)[0] if dim is None else taken(input.sort(dim), clamp_min(numbers(input, dim) - 1, 0)"
         " // 2, dim, keepdim)"
     ),
-    "quantile": "nanquantile(where(isnan(input).any(dim, True), nan, input), q, dim, keepdim, interpolation=interpolation)",
-    "nanquantile": (
-        "arranged(levels(lines(input, dim).sort(-1)[0], tensor(q, dtype=input.dtype).reshape(-1), interpolation), tensor(q)"
-        ", dim, keepdim, input.ndim)"
-    ),
     "max": (
-        "maximum(input, dim if other is None else other) if is_tensor(dim) or other is not None else input.amax() if dim is"
-        " None else extreme(input, input.argmax(dim, True), dim, keepdim)"
+        "maximum(input, dim if other is None else other) if is_a(dim, 'Tensor') or other is not None else input.amax()"
+        " if dim is None else extreme(input, input.argmax(dim, True), dim, keepdim)"
     ),
     "min": (
-        "minimum(input, dim if other is None else other) if is_tensor(dim) or other is not None else input.amin() if dim is"
-        " None else extreme(input, input.argmin(dim, True), dim, keepdim)"
+        "minimum(input, dim if other is None else other) if is_a(dim, 'Tensor') or other is not None else input.amin()"
+        " if dim is None else extreme(input, input.argmin(dim, True), dim, keepdim)"
     ),
     "kthvalue": "squeezed(mapped('narrow', input.sort(dim), dim, k - 1, 1), dim, keepdim)",
     "mode": "most_frequent(input.unsqueeze(0) if input.ndim == 0 else input.movedim(dim, -1), input, dim, keepdim)",
@@ -155,32 +122,31 @@ PUBLIC = {
     "any": "as_bytes((input != 0).sum(dim, keepdim) > 0, input.dtype)",
     "all": "as_bytes((input == 0).sum(dim, keepdim) == 0, input.dtype)",
     "count_nonzero": "(input != 0).sum(dim)",
-    "softmax": "shares(exp(below_top(typed(input, dtype), dim)), dim)",
-    "log_softmax": "log_shares(below_top(typed(input, dtype), dim), dim)",
-    "logsumexp": "log_sum(input, dim, keepdim, finite(input.amax(dim, True)))",
     "var": (
         "var(input, None, dim, keepdim, correction=correction) if dim is True or dim is False else"
         " variance(input, dim, keepdim, (0 if unbiased is False else 1) if correction is None else correction)"
     ),
     "std": "sqrt(var(input, dim, unbiased, keepdim, correction=correction))",
-    "diff": "differences(cat(given((prepend, input, append)), dim), n, dim)",
+    "diff": "differences(cat([t for t in (prepend, input, append) if t is not None], dim), n, dim)",
 }
 
 WORDS = {
+    "as_given(name, tensors)": (
+        "mapped(name, tensors[0]) if is_a(tensors[0], 'list') else mapped(name, tensors) if length(tensors) > 1 else"
+        " mapped(name, tensors)[0]"
+    ),
     "least(a, b)": "a if a < b else b",
     "most(a, b)": "a if a > b else b",
     "on_diagonal(t, down, right)": (
         "t.flatten(-2).index_select(-1, down * t.shape[-1] + right + arange(most(0, least(t.shape[-2] - down,"
         " t.shape[-1] - right))) * (t.shape[-1] + 1))"
     ),
-    "sizes_of(args, size)": "size if size is not None else args[0] if length(args) == 1 and is_list(args[0]) else args",
+    "sizes_of(args, size)": "size if size is not None else args[0] if length(args) == 1 and is_a(args[0], 'list') else args",
     "line(start, end, n, step, i)": "where(i < n / 2, start + i * step, end - (n - 1 - i) * step)",
     "as_bytes(t, dtype)": "t.to(uint8) if dtype == uint8 else t",
-    "in_place(t, begin, end, sizes)": "t.reshape(t.shape[:begin] + sizes + t.shape[end:])",
     "at_least_1d(t)": "t.reshape(1) if t.ndim == 0 else t",
     "at_least_2d(t)": "t.reshape(1, -1) if t.ndim < 2 else t",
     "at_least_3d(t)": "at_least_2d(t).unsqueeze(2) if t.ndim < 3 else t",
-    "as_columns(t)": "t.reshape(-1, 1) if t.ndim < 2 else t",
     "blocks(a, b)": "cat((pad(a, (0, b.shape[1])), pad(b, (a.shape[1], 0))))",
     "square_of(t, n)": "zeros(t.shape[:-1] + (n, n), dtype=t.dtype)",
     "lengths(n, size)": "[0] if n == 0 else [size] * (n // size) + ([n % size] if n % size else [])",
@@ -216,25 +182,13 @@ WORDS = {
     "extreme(t, at, dim, keepdim)": "squeezed((t.gather(dim, at), at), dim, keepdim)",
     "taken(pair, at, dim, keepdim)": "squeezed(mapped('gather', pair, dim, at), dim, keepdim)",
     "squeezed(pair, dim, keepdim)": "pair if keepdim else mapped('squeeze', pair, dim)",
-    "lines(t, dim)": "t.reshape(-1) if dim is None else t.movedim(dim, -1)",
-    "levels(t, q, how)": "between(t, clamp_min(numbers(t, -1) - 1, 0) * q, how)",
     "between(t, at, how)": "mixed(t.gather(-1, floor(at).to(int64)), t.gather(-1, ceil(at).to(int64)), at, how)",
     "mixed(low, high, at, how)": (
         "low if how == 'lower' else high if how == 'higher' else (low + high) / 2 if how == 'midpoint' else"
         " where(round(at) > at, high, low) if how == 'nearest' else low + (at - floor(at)) * (high - low)"
     ),
-    "arranged(t, q, dim, keepdim, n)": (
-        "without(t.movedim(-1, 0) if not keepdim else"
-        " t.movedim(-1, 0).reshape((-1,) + (1,) * n) if dim is None else t.movedim(-1, 0).unsqueeze(dim % n + 1), q)"
-    ),
-    "without(t, q)": "t.squeeze(0) if q.ndim == 0 else t",
     "lower(lu)": "(lu.tril(-1) + eye(lu.shape[-2], lu.shape[-1], dtype=lu.dtype))[..., : lu.shape[-2]]",
     "typed(t, dtype)": "t if dtype is None else t.to(dtype)",
-    "below_top(t, dim)": "t - t.amax(dim, True)",
-    "shares(t, dim)": "t / t.sum(dim, True)",
-    "log_shares(t, dim)": "t - log(exp(t).sum(dim, True))",
-    "finite(t)": "where(isfinite(t), t, 0)",
-    "log_sum(t, dim, keepdim, top)": "log(exp(t - top).sum(dim, keepdim)) + (top if keepdim else top.sum(dim))",
     "variance(t, dim, keepdim, less)": (
         "((t - t.mean(dim, True)) ** 2).sum(dim, keepdim) / clamp_min(ones_like(t).sum(dim, keepdim) - less, 0)"
     ),
@@ -243,6 +197,5 @@ WORDS = {
         " - t.narrow(dim, 0, t.shape[dim] - 1), n - 1, dim)"
     ),
     "selected(pair)": "pair[0].reshape(-1)[pair[1].reshape(-1)]",
-    "average(t, dim, keepdim)": "t.mean() if dim is False else t.mean(dim, keepdim)",
     "size(shape)": "ones(shape, dtype=bool).numel()",
 }

@@ -28,12 +28,14 @@ function truth(a) {
   return Array.isArray(a) || typeof a === "string" ? a.length > 0 : +(a ?? 0) !== 0;
 }
 
+const same = (a, b) => a === b || (Array.isArray(a) && Array.isArray(b) && JSON.stringify(a) === JSON.stringify(b));
 const listOf = (a) => (Array.isArray(a) ? a : fail("* is for lists"));
 
 function operate(operator, a, b) {
   if (isTensor(a) || isTensor(b)) return run(OPERATORS[operator], a, b);
-  if (operator === "==" && !(isNumber(a) && isNumber(b))) return a === b;
-  if (operator === "!=" && !(isNumber(a) && isNumber(b))) return a !== b;
+  if (operator === "in") return listOf(b).some((x) => same(a, x));
+  if (operator === "==" && !(isNumber(a) && isNumber(b))) return same(a, b);
+  if (operator === "!=" && !(isNumber(a) && isNumber(b))) return !same(a, b);
   if (operator === "+" && Array.isArray(a) && Array.isArray(b)) return joined([a, b]);
   if (operator === "*" && Array.isArray(b)) return operate("*", b, a);
   if (operator === "*" && Array.isArray(a)) return joined(range(Math.max(0, numberOf(b))).fill(a));

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-import copy
+import re
 from typing import Any
 
 from minigrad.formulas import expression as e
@@ -35,37 +35,27 @@ DRAWS = {
     "exponential_(self, lambd=1.0)": "noise / lambd",
     "random_(self, low=0, high=None)": "noise",
 }
-HEADS: dict[str, tuple[Any, str]] = {
-    head.partition("(")[0]: (ast.parse(f"lambda {head[head.index('(') + 1 : -1]}: 0", mode="eval").body, text)
-    for head, text in DRAWS.items()
-}
+WORDS = {f"drawn_{head[:-1]}, noise=None)": text for head, text in DRAWS.items()}
+PARAMETERS = {head.partition("(")[0]: re.findall(r"[(,] ?(\w+)", head) for head in WORDS}
 
 
 def drawn(op: dict, noise: str) -> str:
-    """Return a random operation as an expression in its noise, whose label is given; nothing for all other operations."""
+    """Return the call of a random operation with its noise, whose label is given; nothing for all other operations."""
     tree: Any = parsed(op["call"]) if noise else None
     if not isinstance(tree, ast.Call):
         return ""
-    name = tree.func.attr if isinstance(tree.func, ast.Attribute) else getattr(tree.func, "id", "")
-    if name not in HEADS:
-        return ""
-    function, text = HEADS[name]
-    parameters = function.args.args
-    values = dict(zip([p.arg for p in reversed(parameters)], reversed(function.args.defaults)))
-    given = [tree.func.value, *tree.args] if isinstance(tree.func, ast.Attribute) else tree.args
-    values |= dict(zip([p.arg for p in parameters], given)) | {k.arg: k.value for k in tree.keywords if k.arg}
-    return e.text(Instead({**values, "noise": e.name(noise)}).visit(parsed(text)))
-
-
-class Instead(ast.NodeTransformer):
-    """Replaces names by expressions."""
-
-    def __init__(self, values: dict[str, Any]):
-        self.values = values
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        """Return the expression for a name."""
-        return copy.deepcopy(self.values.get(node.id, node))
+    func, args = (
+        (tree.func.attr, [tree.func.value, *tree.args])
+        if isinstance(tree.func, ast.Attribute)
+        else (e.text(tree.func), tree.args)
+    )
+    known = PARAMETERS.get(f"drawn_{func}")
+    keywords = [k for k in tree.keywords if known and k.arg in known]
+    return (
+        e.text(ast.Call(e.name(f"drawn_{func}"), args, [*keywords, ast.keyword("noise", e.name(noise))]))
+        if known
+        else ""
+    )
 
 
 def parsed(text: str) -> Any:

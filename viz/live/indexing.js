@@ -43,9 +43,7 @@ function getItem(object, index, several = false) {
     if (part === null) t = unsqueeze(t, d++);
     else if (part instanceof Slice) t = slice(t, d, ...bounds(part, t.shape[d++]));
     else if (isTensor(part)) tensors.push([d++, part]);
-    else {
-      t = squeeze(slice(t, d, part < 0 ? +part + t.shape[d] : +part, 1), d);
-    }
+    else t = squeeze(slice(t, d, part < 0 ? +part + t.shape[d] : +part, 1), d);
   }
   return tensors.length ? byTensors(t, tensors) : t;
 }

@@ -10,7 +10,8 @@ from __future__ import annotations
 import ast
 import inspect
 import math
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Hashable, Iterator
 from typing import Any
 
 from minigrad import tensor
@@ -39,16 +40,25 @@ def tables() -> dict[str, dict[str, Any]]:
     """Return the tables of the script: kernels in JavaScript, functions that are one kernel, signatures, definitions."""
     single = {n: e.cls.__name__ for n, e in public() if e.cls is not None and e.choose is None and e.cls in pointwise()}
     known = {name: signature(entry.function) for name, entry in public()} | {"tensor": signature(tensor)}
+    for name, _, parameters in [head[:-1].partition("(") for head in WORDS if "=" in head]:
+        known[name] = signature(eval(f"lambda {parameters}: 0"), ())
     return {"kernels": written_kernels(), "pointwiseFunctions": single, "signatures": known, "aliases": aliases(),
             "definitions": defined(known)}  # fmt: skip
 
 
+def operations() -> Hashable:
+    """Return what changes with every declaration of an operation."""
+    return len(pointwise()), frozenset(TABLE)
+
+
 def defined(known: dict[str, list]) -> dict[str, dict]:
-    """Return the functions that are expressions, with the names of their parameters."""
-    found = {n: {"parameters": [p["parameter"] for p in known[n]], "text": text} for n, text in PUBLIC.items()}
+    """Return the functions that are expressions; a word whose name a declared operation has gets another one."""
+    taken = "|".join({head.partition("(")[0] for head in WORDS} & {name for name, _ in public()})
+    own = lambda text: re.sub(rf"(?<![\w.])({taken})(?=[('])", r"\1_", text) if taken else text
+    found = {n: {"parameters": [p["parameter"] for p in known[n]], "text": own(text)} for n, text in PUBLIC.items()}
     for head, text in WORDS.items():
-        name, _, parameters = head.rstrip(")").partition("(")
-        found[name] = {"parameters": parameters.split(", "), "text": text}
+        name, _, parameters = own(head).rstrip(")").partition("(")
+        found[name] = {"parameters": [p.partition("=")[0] for p in parameters.split(", ")], "text": own(text)}
     return found
 
 
@@ -68,20 +78,19 @@ def public() -> Iterator[tuple[str, Any]]:
 
 
 def pointwise() -> dict[Any, None]:
-    """Return the classes of elementwise operations, in the order of their definition."""
-    found: dict[Any, None] = {}
-    waiting = [Pointwise]
+    """Return the classes of elementwise operations, in the order of their definition, minigrad's before those of others."""
+    found, waiting = [], [Pointwise]
     while waiting:
         cls = waiting.pop(0)
-        if cls.kernel is not None and cls.__module__.startswith("minigrad."):
-            found[cls] = None
+        if cls.kernel is not None:
+            found.append(cls)
         waiting += cls.__subclasses__()
-    return found
+    return dict.fromkeys(sorted(found, key=lambda cls: not cls.__module__.startswith("minigrad.")))
 
 
 def written_kernels() -> dict[str, str]:
     """Return the kernels in JavaScript, by the names of their classes; without those that call other libraries."""
-    made = {}
+    made: dict[str, str] = {}
     for cls in pointwise():
         try:
             body = expression(cls.kernel)
@@ -89,7 +98,7 @@ def written_kernels() -> dict[str, str]:
             continue
         names = ", ".join(["fit", *formula.parameters(cls.kernel)])
         facts = f'kind: "{cls.kind}", conditions: {cls.n_conditions}, settings: {cls.n_settings}'
-        made[cls.__name__] = f"{{ {facts}, compute: ({names}) => {body} }}"
+        made.setdefault(cls.__name__, f"{{ {facts}, compute: ({names}) => {body} }}")
     return made
 
 
@@ -169,11 +178,11 @@ def number(value: Any) -> str:
     return repr(value) if value == round(value) else f"fit({value!r})"
 
 
-def signature(function: Any) -> list[dict]:
-    """Return the parameters of a public function: their names, kinds and defaults."""
+def signature(function: Any, ignored: Collection = IGNORED) -> list[dict]:
+    """Return the parameters of a function: their names, kinds and defaults."""
     found = []
     for p in inspect.signature(function).parameters.values():
-        if p.name in IGNORED:
+        if p.name in ignored:
             continue
         entry: dict[str, Any] = {"parameter": p.name}
         if p.kind is p.VAR_POSITIONAL:

@@ -3,19 +3,20 @@
 The files of this folder and the generated tables are joined into one script. It defines `live`: `live.evaluate(text, names)`
 for an expression; for a record that record.py has prepared, `live.heldOf(record)`, its numbers, and
 `live.computeAgain(record, held, options)`; `live.fromNested` and `live.toNested` between tensors and the nested lists of
-records. A page gets only what its expressions need (parts.py).
+records. A page gets the generated functions that its expressions need, and all of these files.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from functools import cache
+import re
+from collections.abc import Hashable, Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from .kernels import tables
-from .parts import Part, in_javascript, in_python, needed, parts
+from .kernels import operations, tables
+from .translated import Functions
 
 FOLDER = Path(__file__).parent
 BEFORE = ("budget", "tensor", "scalars")
@@ -24,67 +25,67 @@ EXPORTS = (
     "Real, Tensor, LiveError, evaluate, fromNested, toNested, functions, computeAgain, heldOf, recordedTensor,"
     " limits, OF_A_LINK, spent, within"
 )
-
-Tables = dict[str, dict[str, Any]]
+OPERATORS = {"+": "add", "-": "sub neg", "*": "mul", "/": "div", "//": "floor_divide", "%": "remainder", "**": "pow",
+             "@": "matmul", "&": "bitwise_and", "|": "bitwise_or", "^": "bitwise_xor", "~": "bitwise_not", "==": "eq",
+             "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge", "[": "select"}  # fmt: skip
 
 
 def script(texts: Iterable[str] | None = None) -> str:
     """Return a script that defines the constant `live`, with what these expressions need; without them, with everything."""
-    before, made, after = whole()
-    if texts is not None:
-        names = mentioned(texts)
-        before, after = [[p for p in side if not p.names or p.names & names] for side in (before, after)]
-        made = {table: {n: v for n, v in held.items() if key(table, n) in names} for table, held in made.items()}
-    text = "\n".join([*(p.text for p in before), written(made), *(p.text for p in after)])
-    return f"const live = (() => {{\n{text}\nreturn {{ {EXPORTS} }};\n}})();\n"
+    library = Library.of(operations())
+    names = library.needed(texts)
+    kernels = "\n".join(f"  {name}: {body}," for name, body in library.made["kernels"].items() if name in names)
+    made = {table: {n: v for n, v in held.items() if n in names} for table, held in library.made.items()}
+    rest = [f"const {table} = {json.dumps(held)};" for table, held in made.items() if table != "kernels"]
+    parts = [javascript(BEFORE), f"const kernels = {{\n{kernels}\n}};", *rest, javascript(AFTER)]
+    return "\n".join(["const live = (() => {", *parts, f"return {{ {EXPORTS} }};\n}})();\n"])
 
 
-@cache
-def whole() -> tuple[list[Part], Tables, list[Part]]:
-    """Return the parts before the generated tables, the tables, and the parts after them."""
-    before, after = [[p for name in side for p in parts(text(name))] for side in (BEFORE, AFTER)]
-    return before, tables(), after
+class Library:
+    """The generated tables while these operations are declared; functions join them when a page needs them."""
+
+    @classmethod
+    @lru_cache(2)
+    def of(cls, declared: Hashable) -> Library:
+        """Return the library for what `operations` gives."""
+        return cls()
+
+    def __init__(self) -> None:
+        self.made: dict[str, dict[str, Any]] = tables()
+        defined = "\n".join(re.findall(r"define\(\{\n(.*?)\n\}\);", javascript(AFTER), re.DOTALL))
+        written = re.findall(r'^  "?([\w.]+)"?(?=\(|:|,$)', defined, re.MULTILINE)
+        by_hand = {*written}.union(*(self.made[table] for table in ("definitions", "pointwiseFunctions", "aliases")))
+        self.functions = Functions(self.made, by_hand)
+
+    def needed(self, texts: Iterable[str] | None) -> set[str]:
+        """Return the names that expressions need, or all of them."""
+        calls = re.findall(r'run\(\s*"([\w.]+)"|kernels\.(\w+)', javascript(AFTER))
+        waiting = {name for call in calls for name in call}
+        waiting |= set().union(*self.made.values()) if texts is None else set().union(*map(mentioned, texts))
+        found: set[str] = set()
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                waiting |= self.mentioned(name)
+        return found
+
+    def mentioned(self, name: str) -> set[str]:
+        """Return the names that the entries of a name mention."""
+        definition = self.functions.translated(name)
+        words = mentioned(definition["text"]) if definition else set()
+        others = {self.made[table][name] for table in ("pointwiseFunctions", "aliases") if name in self.made[table]}
+        return words | others | set(re.findall(r"\w+", self.made["kernels"].get(name, "")))
 
 
-def mentioned(texts: Iterable[str]) -> set[str]:
-    """Return the names that expressions need."""
-    first = {name for text in texts for name in in_python(text)} | in_javascript(EXPORTS)
-    before, _, after = whole()
-    always = [part for part in [*before, *after] if not part.names]
-    return needed(mentions(), first.union(*(in_javascript(part.text) for part in always)))
+def mentioned(text: str) -> set[str]:
+    """Return the functions, methods, operators and kernels that an expression may mention."""
+    words = set(re.findall(r"\w+", text)) | set(re.findall(r"\w+\.\w+", text))
+    words |= {word.rstrip("_") for word in words} | {f"Tensor.{word}" for word in words}
+    return words | {name for operator, names in OPERATORS.items() if operator in text for name in names.split()}
 
 
-@cache
-def mentions() -> dict[str, list[set[str]]]:
-    """Return what each name of the library mentions."""
-    before, made, after = whole()
-    found: dict[str, list[set[str]]] = {}
-    for part in [*before, *after]:
-        for name in part.names:
-            found.setdefault(name, []).append(in_javascript(part.text))
-    for kernel, text in made["kernels"].items():
-        found[key("kernels", kernel)] = [in_javascript(text)]
-    for name, kernel in made["pointwiseFunctions"].items():
-        found.setdefault(f"call {name}", []).append({key("kernels", kernel)})
-    for name, other in made["aliases"].items():
-        found.setdefault(f"call {name}", []).append({f"call {other}"})
-    for name, definition in made["definitions"].items():
-        found.setdefault(f"call {name}", []).append(in_python(definition["text"]))
-    return found
-
-
-def key(table: str, name: str) -> str:
-    """Return the name by which others mention an entry of a table."""
-    return f"kernel {name}" if table == "kernels" else f"call {name}"
-
-
-def written(made: Tables) -> str:
-    """Return the tables in JavaScript."""
-    kernels = "\n".join(f"  {name}: {text}," for name, text in made["kernels"].items())
-    rest = [f"const {name} = {json.dumps(held)};" for name, held in made.items() if name != "kernels"]
-    return "\n".join([f"const kernels = {{\n{kernels}\n}};", *rest])
-
-
-def text(name: str) -> str:
-    """Return the text of one file."""
-    return (FOLDER / f"{name}.js").read_text(encoding="utf-8")
+def javascript(names: Iterable[str]) -> str:
+    """Return the texts of files, without comments."""
+    lines = [line for name in names for line in (FOLDER / f"{name}.js").read_text(encoding="utf-8").splitlines()]
+    return "\n".join([line for line in lines if line.strip() and not line.lstrip().startswith("//")])

@@ -3,11 +3,11 @@
 // It knows names, numbers, strings, lists, tuples, slices, attributes, calls with keywords, subscripts, operators, comparisons
 // and conditional expressions. Everything else is an error with its column; nothing is ever evaluated as JavaScript.
 const TOKEN =
-  /(?:(\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)|([A-Za-z_]\w*)|'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|(\*\*|\/\/|<<|>>|<=|>=|==|!=|\.\.\.|[-+*/%@&|^~<>()[\]{},:.=]))\s*/y;
+  /(?:(\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)|([A-Za-z_]\w*)|'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|(\*\*|\/\/|<<|>>|<=|>=|==|!=|:=|\.\.\.|[-+*/%@&|^~<>()[\]{},:.=]))\s*/y;
 const DEEPEST = 100; // half of what the stack of a browser takes
 // operators from the loosest to the tightest; unary ones and ** follow
 const BINARY = [["|"], ["^"], ["&"], ["<<", ">>"], ["+", "-"], ["*", "/", "//", "%", "@"]];
-const COMPARISONS = ["<", "<=", ">", ">=", "==", "!="];
+const COMPARISONS = ["<", "<=", ">", ">=", "==", "!=", "in"];
 const ELLIPSIS = Symbol("...");
 const WORDS = new Map([["None", null], ["True", true], ["False", false], ["inf", new Real(Infinity)],
   ["nan", new Real(NaN)], ["pi", new Real(Math.PI)], ["e", new Real(Math.E)]]); // prettier-ignore
@@ -96,6 +96,16 @@ class Parser {
     return (scope) => (truth(condition(scope)) ? value(scope) : other(scope));
   }
 
+  // Parses what follows `for` in a list of what an expression gives for each element of another one.
+  each(value) {
+    const names = this.accept("[") ? this.items("]", () => this.take().text).items : [this.take().text];
+    this.expect("in");
+    const [list, test] = [this.either(), this.accept("if") ? this.either() : () => true];
+    const named = (x) => names.map((name, i) => [name, names.length > 1 ? x[i] : x]);
+    const given = (scope) => (x) => spend(scope.size, 1) ?? new Map([...scope, ...named(x)]);
+    return (scope) => listed(listOf(list(scope)).map(given(scope)).filter((one) => truth(test(one))).map(value)); // prettier-ignore
+  }
+
   // Parses operands with operators of one level between them; `combine` gets the value on the left and a function for the next.
   chain(operators, next, combine) {
     const first = next();
@@ -155,6 +165,10 @@ class Parser {
 
   postfix() {
     const path = this.path();
+    if (path !== undefined && this.accept(":=")) {
+      const value = this.expression();
+      return (scope) => scope.set(path, value(scope)).get(path);
+    }
     const first = path === undefined ? this.atom() : this.is("(") ? this.call(path) : this.name(path);
     const rest = [];
     for (let sign; (sign = this.accept(".", "["));) rest.push(sign === "." ? this.attribute() : this.subscript());
@@ -186,8 +200,13 @@ class Parser {
     if (token.text === "...") return () => ELLIPSIS;
     if (token.text === "(") return this.tuple(")");
     if (token.text === "[") {
-      const { items } = this.items("]");
-      return (scope) => listed(items.map((f) => f(scope)));
+      let each;
+      const { items } = this.items("]", () => {
+        const value = this.expression();
+        if (this.accept("for")) each = this.each(value);
+        return value;
+      });
+      return each ?? ((scope) => listed(items.map((f) => f(scope))));
     }
     return fail(`column ${token.column}: unexpected "${token.text}"`);
   }

@@ -85,10 +85,4 @@ define({
   logcumsumexp: (t, dim) => scan(t, dim, t.dtype, (x, y) => kernels.Logaddexp.compute(exact, x, y)),
   cummax: runningExtreme((x, y) => x >= y),
   cummin: runningExtreme((x, y) => x <= y),
-  sum_to_size: (t, sizes) => {
-    const size = spread(sizes);
-    const lead = t.ndim - size.length;
-    const dims = range(t.ndim).filter((d) => d < lead || (size[d - lead] === 1 && t.shape[d] !== 1));
-    return reshape(dims.length ? sum(t, dims, true) : t, size);
-  },
 }); // prettier-ignore

@@ -87,15 +87,6 @@ function parts(t, sizes, dim) {
   return sizes.map((length) => slice(t, d, (begin += +length) - length, length));
 }
 
-const flip = (t, dims) =>
-  dims.map((d) => axis(d, t.ndim)).reduce((u, d) => slice(u, d, u.shape[d] - 1, u.shape[d], -1), t);
-
-// Returns the coordinates of a grid, each a tensor.
-function grids(tensors) {
-  const shape = tensors.map((t) => t.data.length);
-  return tensors.map((t, i) => expand(reshape(t, shape.map((_, d) => (d === i ? -1 : 1))), shape)); // prettier-ignore
-}
-
 define({
   reshape: (t, sizes) => reshape(t, spread(sizes)),
   unsqueeze,
@@ -103,16 +94,12 @@ define({
   permute: (t, dims) => transposed(t, spread(dims).map((d) => axis(d, t.ndim))), // prettier-ignore
   movedim: moved,
   expand: (t, sizes) => expand(t, spread(sizes)),
-  broadcast_tensors: (tensors) => {
-    const shape = tensors.reduce((all, t) => broadcastShapes(all, t.shape), []);
-    return tensors.map((t) => expand(t, shape));
-  },
+  shape_of_all: (tensors) => tensors.reduce((all, t) => broadcastShapes(all, t.shape), []),
   cat,
   parts,
   narrow: (t, dim, start, length) => slice(t, axis(dim, t.ndim), start < 0 ? +start + t.shape[axis(dim, t.ndim)] : +start, +length),
   as_strided: (t, size, stride, begin) => strided(t, size.map(Number), stride.map(Number), +(begin ?? 0)),
-  grids: (tensors) => grids(tensors.flat()),
-  flip: (t, dims) => flip(t, spread(dims)),
+  flip: (t, dims) => spread(dims).map((d) => axis(d, t.ndim)).reduce((u, d) => slice(u, d, u.shape[d] - 1, u.shape[d], -1), t),
   to: (t, args, dtype) => cast(t, dtype ?? args.find((a) => a in DTYPES) ?? t.dtype),
   numel: (t) => t.data.length,
   item: (t) => (isFloat(t.dtype) ? new Real(t.data[0]) : t.data[0]),

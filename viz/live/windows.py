@@ -6,7 +6,7 @@ dimensions, (..., elements, windows); its transpose `from_elements` adds up what
 
 PUBLIC = {
     "gradient": (
-        "slopes_along(input * 1.0, first(input.shape) if dim is None else dim if is_list(dim) else [dim], spacing, edge_order)"
+        "slopes_at(input * 1.0, span(input.ndim) if dim is None else [dim] if is_a(dim, 'int') else dim, spacing, edge_order)"
     ),
     "unfold": (
         "unfold(input.unsqueeze(0), kernel_size, dilation, padding, stride).squeeze(0) if input.ndim == 3 else"
@@ -51,12 +51,12 @@ for n in (1, 2, 3):
     }
 
 WORDS = {
-    "slopes_along(t, dims, spaces, order)": (
-        "() if length(dims) == 0 else (slopes(t.movedim(dims[0], -1), spaces[0] if is_list(spaces) else spaces, order)"
-        ".movedim(-1, dims[0]),) + slopes_along(t, dims[1:], spaces[1:] if is_list(spaces) else spaces, order)"
+    "slopes_at(t, dims, spaces, order)": (
+        "() if length(dims) == 0 else (slopes(t.movedim(dims[0], -1), spaces[0] if is_a(spaces, 'list') else spaces, order)"
+        ".movedim(-1, dims[0]),) + slopes_at(t, dims[1:], spaces[1:] if is_a(spaces, 'list') else spaces, order)"
     ),
     "slopes(t, space, order)": (
-        "slopes_over(t, diff(space) if is_tensor(space) else space * ones(t.shape[-1] - 1, dtype=t.dtype), order)"
+        "slopes_over(t, diff(space) if is_a(space, 'Tensor') else space * ones(t.shape[-1] - 1, dtype=t.dtype), order)"
     ),
     "slopes_over(t, h, order)": (
         "cat((end_slope(t, h, order), slopes_inside(t, h[:-1], h[1:]), -end_slope(t.flip(-1), h.flip(-1), order)), -1)"
@@ -70,8 +70,8 @@ WORDS = {
     "slopes_inside(t, a, b)": (
         "(b - a) / (a * b) * t[..., 1:-1] - b / (a * (a + b)) * t[..., :-2] + a / (b * (a + b)) * t[..., 2:]"
     ),
-    "at(v, i)": "v if not is_list(v) else v[i] if length(v) > 1 else v[0]",
-    "all_of(v, n)": "v if is_list(v) and length(v) == n else [at(v, 0)] * n",
+    "at(v, i)": "v if not is_a(v, 'list') else v[i] if length(v) > 1 else v[0]",
+    "all_of(v, n)": "v if is_a(v, 'list') and length(v) == n else [at(v, 0)] * n",
     "area(v, n)": "size(all_of(v, n))",
     "lists(t)": "t.reshape(t.shape[0], -1, t.shape[-1])",
     "places(t, n)": "arange(size(t.shape[-n:])).reshape(t.shape[-n:]).expand(t.shape)",
