@@ -176,10 +176,7 @@ channels_last, channels_last_3d = (
 def row_major(order: Any, who: str) -> bool:
     """Return True if `memory_format=` requests row-major order; without it the input's order is kept."""
     if order is not None and not isinstance(order, memory_format):
-        raise error(
-            TypeError,
-            who,
-            f"memory_format={order!r} is not a memory format",
-            "pass minigrad.contiguous_format, preserve_format, channels_last or channels_last_3d",
-        )
+        what = f"memory_format={order!r} is not a memory format"
+        fix = "pass minigrad.contiguous_format, preserve_format, channels_last or channels_last_3d"
+        raise error(TypeError, who, what, fix)
     return order is contiguous_format

@@ -123,12 +123,9 @@ def set_default_dtype(d: dtype) -> None:
     """
     global _default
     if not isinstance(d, dtype) or not d.is_floating_point:
-        raise error(
-            TypeError,
-            "set_default_dtype",
-            f"only floating-point types can be the default, got {d!r}",
-            "pass minigrad.float16, minigrad.bfloat16, minigrad.float32 or minigrad.float64",
-        )
+        what = f"only floating-point types can be the default, got {d!r}"
+        fix = "pass minigrad.float16, minigrad.bfloat16, minigrad.float32 or minigrad.float64"
+        raise error(TypeError, "set_default_dtype", what, fix)
     _default = d.dtype
 
 

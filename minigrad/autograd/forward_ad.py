@@ -83,19 +83,12 @@ def entered() -> Level:
     """Open and return the dual level."""
     frame = current()
     if inside := [layer.name for layer in frame.layers() if not layer.transparent]:
-        raise error(
-            RuntimeError,
-            "enter_dual_level",
-            f"dual levels are for eager code, and this code runs under `{inside[-1]}`, which ignores tangents",
-            "use minigrad.func.jvp instead, which composes with all transforms",
-        )
+        what = f"dual levels are for eager code, and this code runs under `{inside[-1]}`, which ignores tangents"
+        fix = "use minigrad.func.jvp instead, which composes with all transforms"
+        raise error(RuntimeError, "enter_dual_level", what, fix)
     if frame.dual is not None:
-        raise error(
-            RuntimeError,
-            "enter_dual_level",
-            "nested forward mode AD is not supported: a dual level is already open",
-            "use minigrad.func.jvp inside; it nests",
-        )
+        what = "nested forward mode AD is not supported: a dual level is already open"
+        raise error(RuntimeError, "enter_dual_level", what, "use minigrad.func.jvp inside; it nests")
     level = Level()
     try:
         level.open()
@@ -116,12 +109,8 @@ def exit_dual_level(*, level: int | None = None) -> None:
     """
     frame = current()
     if frame.dual is None:
-        raise error(
-            RuntimeError,
-            "exit_dual_level",
-            "trying to exit a dual level, but none was entered",
-            "use `with dual_level():`",
-        )
+        what = "trying to exit a dual level, but none was entered"
+        raise error(RuntimeError, "exit_dual_level", what, "use `with dual_level():`")
     try:
         frame.dual.close()
     finally:
@@ -150,12 +139,9 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         )
     for name, t in (("tensor", tensor), ("tangent", tangent)):
         if not isinstance(t, Tensor) or not is_float(t):
-            raise error(
-                ValueError,
-                "make_dual",
-                f"expected {name} to be floating point, got {t.dtype if isinstance(t, Tensor) else type(t).__name__}",
-                f"convert it: {name}.float()" if isinstance(t, Tensor) else "pass a tensor",
-            )
+            what = f"expected {name} to be floating point, got {t.dtype if isinstance(t, Tensor) else type(t).__name__}"
+            fix = f"convert it: {name}.float()" if isinstance(t, Tensor) else "pass a tensor"
+            raise error(ValueError, "make_dual", what, fix)
     if tensor.shape != tangent.shape:
         raise error(
             RuntimeError,
@@ -187,12 +173,9 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     True
     """
     if not isinstance(tensor, Tensor):
-        raise error(
-            TypeError,
-            "unpack_dual",
-            f"expected a tensor, got a {type(tensor).__name__}",
-            "unpack the results one by one: [unpack_dual(t).tangent for t in results]",
-        )
+        what = f"expected a tensor, got a {type(tensor).__name__}"
+        fix = "unpack the results one by one: [unpack_dual(t).tangent for t in results]"
+        raise error(TypeError, "unpack_dual", what, fix)
     dual = level_here(tensor)
     kept = tensor._tan if tensor._layer is None else None  # a box keeps something else there
     while kept is not None and not kept[0].programs:

@@ -271,12 +271,8 @@ def flatten(layout: tuple, result: Any, who: str, what: str) -> tuple:
     if found is None:
         found = list(leaves(result))
     if len(found) != n:
-        raise error(
-            RuntimeError,
-            who,
-            f"returned {counted(len(found), what)}, expected {n}, nested like {layout}",
-            "return one, or None, for each tensor, in the same nesting",
-        )
+        problem = f"returned {counted(len(found), what)}, expected {n}, nested like {layout}"
+        raise error(RuntimeError, who, problem, "return one, or None, for each tensor, in the same nesting")
     return tuple(found)
 
 
@@ -403,21 +399,13 @@ class NestedIOFunction(Function):
 
     def forward_extended(self, *input: Any) -> Any:
         """User defined forward."""
-        raise error(
-            NotImplementedError,
-            type(self).__name__,
-            "forward_extended is not defined",
-            "define forward_extended(self, *inputs)",
-        )
+        what = "forward_extended is not defined"
+        raise error(NotImplementedError, type(self).__name__, what, "define forward_extended(self, *inputs)")
 
     def backward_extended(self, *grad_output: Any) -> Any:
         """User defined backward."""
-        raise error(
-            NotImplementedError,
-            type(self).__name__,
-            "backward_extended is not defined: this Function has no backward",
-            "define backward_extended(self, *grad_outputs)",
-        )
+        what = "backward_extended is not defined: this Function has no backward"
+        raise error(NotImplementedError, type(self).__name__, what, "define backward_extended(self, *grad_outputs)")
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple, *args: Any) -> tuple:
@@ -427,12 +415,9 @@ class NestedIOFunction(Function):
     def _context(self) -> Any:
         ctx = None if self._ctx is None else self._ctx()
         if ctx is None:
-            raise error(
-                RuntimeError,
-                type(self).__name__,
-                "this instance does not belong to a running operation",
-                "use it inside forward_extended, backward_extended or jvp",
-            )
+            what = "this instance does not belong to a running operation"
+            fix = "use it inside forward_extended, backward_extended or jvp"
+            raise error(RuntimeError, type(self).__name__, what, fix)
         return ctx
 
     def save_for_backward(self, *args: Any) -> None:

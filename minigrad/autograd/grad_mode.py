@@ -33,12 +33,8 @@ class Switch(type):
 
     def __enter__(cls) -> None:
         name = cls.__name__
-        raise error(
-            TypeError,
-            name,
-            f"uses the class itself: `with {name}:`",
-            f"call it: with minigrad.{name}():",
-        )
+        what = f"uses the class itself: `with {name}:`"
+        raise error(TypeError, name, what, f"call it: with minigrad.{name}():")
 
     def __exit__(cls, *_: object) -> None:
         """Do nothing; `with` looks it up before it calls __enter__."""
@@ -203,12 +199,8 @@ class set_grad_enabled(ModeSwitch):
 
     def __init__(self, mode: bool):
         if callable(mode):
-            raise error(
-                TypeError,
-                "set_grad_enabled",
-                f"expected True or False, but got the function {getattr(mode, '__name__', mode)}",
-                "pass the flag: @minigrad.set_grad_enabled(False)",
-            )
+            what = f"expected True or False, but got the function {getattr(mode, '__name__', mode)}"
+            raise error(TypeError, "set_grad_enabled", what, "pass the flag: @minigrad.set_grad_enabled(False)")
         self.mode, self._first, self.__del__ = bool(mode), current(), tuple
         enter(self.change(self._first))
 

@@ -146,12 +146,8 @@ def agree(
 ) -> bool:
     """Run gradcheck in these modes, for single derivatives and for batches of them."""
     if any(wanted and not modes[mode] for mode, wanted in batched.items()):
-        raise error(
-            AssertionError,
-            "gradcheck",
-            "a batched check needs the check of the same mode",
-            "set check_backward_ad or check_forward_ad",
-        )
+        what = "a batched check needs the check of the same mode"
+        raise error(AssertionError, "gradcheck", what, "set check_backward_ad or check_forward_ad")
     check_inputs(inputs)
     try:
         compare(func, inputs, settings, modes, batched)
@@ -171,12 +167,8 @@ def agree(
 def check_inputs(inputs: tuple) -> None:
     """Check that there is an input to check, of double precision, and that each element has its own memory."""
     if not any(isinstance(x, Tensor) and x.requires_grad for x in inputs):
-        raise error(
-            ValueError,
-            "gradcheck",
-            "expects at least one input tensor to require gradient, but none of them have requires_grad=True",
-            "pass x.double().requires_grad_()",
-        )
+        what = "expects at least one input tensor to require gradient, but none of them have requires_grad=True"
+        raise error(ValueError, "gradcheck", what, "pass x.double().requires_grad_()")
     for i, x in checked(inputs):
         if x._np_dtype != np.float64:
             warn(
@@ -213,12 +205,8 @@ def check_constant(func: Callable, inputs: tuple, settings: Tolerances) -> None:
     """Check that outputs do not change with the inputs if no output requires grad."""
     for k, o in enumerate(as_tuple(func(*inputs))):
         if not isinstance(o, Tensor):
-            raise error(
-                TypeError,
-                "gradcheck",
-                f"output {k} is a {type(o).__name__}, not a tensor, so it has no gradient to check",
-                "return tensors, without item(), numpy() and tolist()",
-            )
+            what = f"output {k} is a {type(o).__name__}, not a tensor, so it has no gradient to check"
+            raise error(TypeError, "gradcheck", what, "return tensors, without item(), numpy() and tolist()")
     for i, x in checked(inputs):
         for k, jacobian in numerical(func, inputs, x, settings.eps).items():
             if np.abs(jacobian).max(initial=0) > 0:
@@ -283,12 +271,9 @@ def compare_batched(func: Callable, inputs: tuple) -> None:
         try:
             found = grad(o, targets, tensor_like(o, weights), True, allow_unused=True, is_grads_batched=True)
         except RuntimeError as e:
-            raise error(
-                GradcheckError,
-                "gradcheck",
-                f"While computing batched gradients of output {k}, got: {e}",
-                "define a vmap rule in the custom Functions inside, or set generate_vmap_rule = True",
-            ) from e
+            what = f"While computing batched gradients of output {k}, got: {e}"
+            fix = "define a vmap rule in the custom Functions inside, or set generate_vmap_rule = True"
+            raise error(GradcheckError, "gradcheck", what, fix) from e
         for j, g in enumerate(found):
             loop = np.reshape([e[j] for e in expected], (2, *targets[j].shape))
             if not np.allclose(0 if g is None else host(g._a), loop):
@@ -318,17 +303,10 @@ def compare_batched_forward(func: Callable, inputs: tuple) -> None:
         try:
             found = vmap(push)(tensor_like(x, tangents))
         except RuntimeError as e:
-            raise error(
-                GradcheckError,
-                "gradcheck",
-                f"While computing batched forward gradients, got: {e}",
-                "define a vmap rule in the custom Functions inside, or set generate_vmap_rule = True",
-            ) from e
+            what = f"While computing batched forward gradients, got: {e}"
+            fix = "define a vmap rule in the custom Functions inside, or set generate_vmap_rule = True"
+            raise error(GradcheckError, "gradcheck", what, fix) from e
         for k, f in zip(loop[0], found):
             if not np.allclose(host(f._a).reshape(2, -1), np.stack([r[k] for r in loop])):
-                raise error(
-                    GradcheckError,
-                    "gradcheck",
-                    f"For output {k} and input {i}: batched forward gradients differ from those of a loop",
-                    "check the vmap rules of the custom Functions inside",
-                )
+                what = f"For output {k} and input {i}: batched forward gradients differ from those of a loop"
+                raise error(GradcheckError, "gradcheck", what, "check the vmap rules of the custom Functions inside")

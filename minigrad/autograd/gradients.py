@@ -114,12 +114,8 @@ def grad(
             "expected allow_unused to be True or not passed when materialize_grads=True, but got: False.",
         )
     if not only_inputs:
-        raise error(
-            ValueError,
-            "grad",
-            "only_inputs=False, which would fill the .grad of all other leaves, is not supported",
-            "omit it, and call backward() for the other leaves",
-        )
+        what = "only_inputs=False, which would fill the .grad of all other leaves, is not supported"
+        raise error(ValueError, "grad", what, "omit it, and call backward() for the other leaves")
     if is_grads_batched:
         outs, options = as_sequence(outputs, "grad"), (True, allow_unused, False, materialize_grads)
         return batched_grad(lambda *ws: grad(outs, inputs, ws, retain_graph, create_graph, *options), grad_outputs)
@@ -228,12 +224,8 @@ def roots(outputs: tuple, weights: Any, what: str) -> tuple[list, list]:
         return [t._edge], [seed(t, None, t._edge, what)]  # by far the most common case
     weights = (None,) * len(outputs) if weights is None else as_sequence(weights, what)
     if len(weights) != len(outputs):
-        raise error(
-            RuntimeError,
-            what,
-            f"got {len(outputs)} tensors and {len(weights)} gradients",
-            "pass one gradient per tensor",
-        )
+        problem = f"got {len(outputs)} tensors and {len(weights)} gradients"
+        raise error(RuntimeError, what, problem, "pass one gradient per tensor")
     edges, seeds = [], []
     for i, (t, g) in enumerate(zip(outputs, weights)):
         if isinstance(t, Tensor) and t._layer is not None and what == "backward" and not t._layer.accumulates:
@@ -282,19 +274,11 @@ def seed(t: Any, g: Tensor | None, edge: Any, what: str) -> Tensor:
         got = f"gradients can be either tensors or None, but got {type(g).__name__}"
         raise error(TypeError, what, got, f"pass a tensor of shape {shape}: minigrad.tensor(...)")
     if tuple(g.shape) != shape:
-        raise error(
-            RuntimeError,
-            what,
-            f"Mismatch in shape: the gradient has shape {tuple(g.shape)} and the tensor has shape {shape}",
-            "pass a gradient of the tensor's shape",
-        )
+        problem = f"Mismatch in shape: the gradient has shape {tuple(g.shape)} and the tensor has shape {shape}"
+        raise error(RuntimeError, what, problem, "pass a gradient of the tensor's shape")
     if len(KINDS) > 1 and isinstance(t, Tensor) and g.device != t.device:
-        raise error(
-            RuntimeError,
-            what,
-            f"the gradient of shape {shape} is on {g.device} and the tensor on {t.device}",
-            f"pass gradient.to('{t.device}')",
-        )
+        problem = f"the gradient of shape {shape} is on {g.device} and the tensor on {t.device}"
+        raise error(RuntimeError, what, problem, f"pass gradient.to('{t.device}')")
     return g if g._np_dtype == dtype else g.to(dtype)
 
 

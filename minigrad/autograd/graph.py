@@ -94,12 +94,9 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """
     edge = history(tensor)
     if edge is None:
-        raise error(
-            RuntimeError,
-            "get_gradient_edge",
-            "it is not possible to get the gradient edge for a Tensor that does not require gradients",
-            "call requires_grad_() on it, or on the tensors that it is computed from",
-        )
+        what = "it is not possible to get the gradient edge for a Tensor that does not require gradients"
+        fix = "call requires_grad_() on it, or on the tensors that it is computed from"
+        raise error(RuntimeError, "get_gradient_edge", what, fix)
     return GradientEdge(producer(edge), output_index(edge))
 
 
@@ -193,12 +190,8 @@ def allow_mutation_on_saved_tensors():
 
     def unpack(kept: Tensor) -> Tensor:
         if not open_:
-            raise error(
-                AssertionError,
-                "allow_mutation_on_saved_tensors",
-                "trying to backward outside of the context in which the graph was recorded",
-                "call backward inside the with block",
-            )
+            what = "trying to backward outside of the context in which the graph was recorded"
+            raise error(AssertionError, "allow_mutation_on_saved_tensors", what, "call backward inside the with block")
         return kept
 
     with saved_tensors_hooks(lambda t: t.detach().clone(), unpack):

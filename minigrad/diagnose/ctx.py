@@ -190,12 +190,8 @@ def not_a_tensor(ctx: Any, method: str, i: int, value: Any) -> Exception:
 def saved_twice(ctx: Any, method: str, before: tuple) -> Exception:
     """Return the error for saving a second time, which would replace the tensors saved before."""
     tensors = "1 tensor" if len(before) == 1 else f"{len(before)} tensors"
-    return error(
-        RuntimeError,
-        where(ctx),
-        f"calls {method} a second time; the first call saved {tensors}",
-        f"save all tensors in one call: ctx.{method}(a, b)",
-    )
+    what = f"calls {method} a second time; the first call saved {tensors}"
+    return error(RuntimeError, where(ctx), what, f"save all tensors in one call: ctx.{method}(a, b)")
 
 
 EXPLAINED |= {
@@ -251,12 +247,9 @@ def unmarked(ctx: Any, args: tuple, a: Tensor, how: str, where: Any, notes: Sequ
 def dirty_leaf(ctx: Any, args: tuple, d: Tensor, root: Tensor) -> Exception:
     """Return the error for writing to a leaf that requires grad."""
     names = [f"{x}.clone()" if a is d else x for a, x in zip(args, argument_names(ctx._fn, len(args)))]
-    return error(
-        RuntimeError,
-        ctx._fn.__name__,
-        f"{of_leaf(d, root)}, is being used in an in-place operation (mark_dirty); forward has already modified it",
-        f"pass a copy, {ctx._fn.__name__}.apply({', '.join(names)}), or work inside `with minigrad.no_grad():`",
-    )
+    what = f"{of_leaf(d, root)}, is being used in an in-place operation (mark_dirty); forward has already modified it"
+    fix = f"pass a copy, {ctx._fn.__name__}.apply({', '.join(names)}), or work inside `with minigrad.no_grad():`"
+    return error(RuntimeError, ctx._fn.__name__, what, fix)
 
 
 @explains("output is a structure")

@@ -93,12 +93,8 @@ def end_of(t: Any) -> End | None:
 @explains("only tensors can be differentiated")
 def not_differentiable(what: str, t: Any, i: int) -> Exception:
     """Return the error for a value that is neither a tensor nor a GradientEdge."""
-    return error(
-        RuntimeError,
-        what,
-        f"all inputs and outputs have to be tensors or GradientEdges, but got {type(t).__name__} at position {i}",
-        "pass the tensors themselves",
-    )
+    problem = f"all inputs and outputs have to be tensors or GradientEdges, but got {type(t).__name__} at position {i}"
+    return error(RuntimeError, what, problem, "pass the tensors themselves")
 
 
 @explains("an input is not used")

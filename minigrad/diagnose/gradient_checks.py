@@ -390,12 +390,9 @@ def tangent_modified(cls: Any, i: int, t: Tensor) -> Exception:
 def on_another_device(t: Tensor, g: Tensor) -> Exception:
     """Return the error for a gradient from a user's backward or hook that is on the wrong device."""
     there, own = (x.device for x in (g, t))
-    return error(
-        RuntimeError,
-        "backward",
-        f"the gradient of a leaf of shape {tuple(t.shape)} on {own} is on {there}",
-        "return tensors on the device of the inputs from your Function's backward, as grad_output.new_zeros(...) does",
-    )
+    what = f"the gradient of a leaf of shape {tuple(t.shape)} on {own} is on {there}"
+    fix = "return tensors on the device of the inputs from your Function's backward, as grad_output.new_zeros(...) does"
+    return error(RuntimeError, "backward", what, fix)
 
 
 @explains("a node takes one gradient per output")

@@ -146,9 +146,5 @@ def data_assigned(t: Tensor, other: Any) -> Exception:
     """Return the error for a value that cannot be a tensor's data."""
     if not isinstance(other, Tensor):
         return error(TypeError, "data", f"expected a tensor, got {type(other).__name__}")
-    return error(
-        RuntimeError,
-        "data",
-        f"only floating-point tensors can require gradients, not {other.dtype}",
-        "assign x.float(), or call requires_grad_(False) first",
-    )
+    what = f"only floating-point tensors can require gradients, not {other.dtype}"
+    return error(RuntimeError, "data", what, "assign x.float(), or call requires_grad_(False) first")

@@ -301,12 +301,8 @@ def called_wrongly(cls: type[Function], args: tuple, kwargs: dict, cause: TypeEr
         return miscalled(cls, "forward", (None, *args) if cls.combined else args)
     signature = inspect.signature(cls.forward)
     names = list(signature.parameters)[cls.combined :]
-    return error(
-        TypeError,
-        f"{cls.__name__}.apply",
-        f"{cause}; forward is defined as forward{signature}",
-        f"use the names of forward's arguments: {', '.join(names)}",
-    )
+    what = f"{cause}; forward is defined as forward{signature}"
+    return error(TypeError, f"{cls.__name__}.apply", what, f"use the names of forward's arguments: {', '.join(names)}")
 
 
 EXPLAINED |= {

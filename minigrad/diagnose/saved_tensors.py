@@ -253,9 +253,6 @@ def running_place() -> Place | None:
 @explains("inference tensors cannot be saved for backward")
 def inference_tensor_saved(t: Any) -> Exception:
     """Return the error for saving an inference tensor, which has no version counter."""
-    return error(
-        RuntimeError,
-        "save_for_backward",
-        f"inference tensors cannot be saved for backward; this one has shape {tuple(t.shape)}",
-        "clone() it outside inference_mode, or use no_grad instead of inference_mode",
-    )
+    what = f"inference tensors cannot be saved for backward; this one has shape {tuple(t.shape)}"
+    fix = "clone() it outside inference_mode, or use no_grad instead of inference_mode"
+    return error(RuntimeError, "save_for_backward", what, fix)

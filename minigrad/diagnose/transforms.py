@@ -90,12 +90,8 @@ def value_of_a_batch(size: int) -> Exception:
         if how.startswith("`if`")
         else f"leave out {how.split()[0]}, and compute with the tensor ({instead})"
     )
-    return error(
-        RuntimeError,
-        "vmap",
-        f"{how} a single value, but this tensor has one for each of {size} examples",
-        f"{fix}; or read the value outside of vmap",
-    )
+    what = f"{how} a single value, but this tensor has one for each of {size} examples"
+    return error(RuntimeError, "vmap", what, f"{fix}; or read the value outside of vmap")
 
 
 def reading() -> str:

@@ -133,12 +133,8 @@ def guarded(cls: type[Function], forward: Any) -> Any:
         except AttributeError as e:
             if isinstance(e, MinigradError) or not args or e.obj is not args[0] or e.name not in PROTOCOL:
                 raise
-            raise error(
-                AttributeError,
-                who,
-                f"is called directly, with {described(args[0])} instead of the ctx, and reads {e.name} from it",
-                call_of(cls),
-            ) from None
+            what = f"is called directly, with {described(args[0])} instead of the ctx, and reads {e.name} from it"
+            raise error(AttributeError, who, what, call_of(cls)) from None
 
     direct.plain, direct.guard = forward, direct  # type: ignore[attr-defined]
     return direct

@@ -75,12 +75,8 @@ def explain(
     elif callable(what):
         asked = ask.function(what, inputs, of, tangents)
     else:
-        raise error(
-            TypeError,
-            "explain",
-            f"a {type(what).__name__} is neither a tensor nor a function",
-            "call explain(x.grad), explain(loss, x) or explain(f, *inputs)",
-        )
+        problem = f"a {type(what).__name__} is neither a tensor nor a function"
+        raise error(TypeError, "explain", problem, "call explain(x.grad), explain(loss, x) or explain(f, *inputs)")
     return Derivation(asked).explanation(index)
 
 

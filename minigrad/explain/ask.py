@@ -61,12 +61,8 @@ def name_result(rec: Record, f: Callable) -> None:
 def pushed(f: Callable, inputs: tuple, tangents: tuple) -> Asked:
     """Return the tangent of f's result."""
     if len(tangents) != len(inputs):
-        raise error(
-            ValueError,
-            "explain",
-            f"got {len(tangents)} tangents for {len(inputs)} inputs",
-            "pass one tangent, or None, for each input",
-        )
+        what = f"got {len(tangents)} tangents for {len(inputs)} inputs"
+        raise error(ValueError, "explain", what, "pass one tangent, or None, for each input")
 
     with forward_ad.dual_level():
         duals = [x if t is None else forward_ad.make_dual(x, t) for x, t in zip(inputs, tangents)]
@@ -75,12 +71,9 @@ def pushed(f: Callable, inputs: tuple, tangents: tuple) -> Asked:
     name_result(rec, f)
     out = next((o for o in rec.outputs if any(o in g.tangents for g in rec.groups)), None)
     if out is None:
-        raise error(
-            ValueError,
-            "explain",
-            "no result has a tangent",
-            "make the result depend on an input with a tangent, through differentiable operations",
-        )
+        what = "no result has a tangent"
+        fix = "make the result depend on an input with a tangent, through differentiable operations"
+        raise error(ValueError, "explain", what, fix)
     return Asked(rec, "tangent", out)
 
 

@@ -305,12 +305,8 @@ def position(index: Any, shape: tuple) -> tuple:
     """Return an index as a tuple of nonnegative integers, or raise IndexError."""
     at = tuple(index) if isinstance(index, (tuple, list)) else (index,)
     if len(at) != len(shape) or not all(isinstance(i, int) and -n <= i < n for i, n in zip(at, shape)):
-        raise error(
-            IndexError,
-            "explain",
-            f"there is no element {at} in a tensor of shape {shape}",
-            "pass one integer for each dimension as index=",
-        )
+        what = f"there is no element {at} in a tensor of shape {shape}"
+        raise error(IndexError, "explain", what, "pass one integer for each dimension as index=")
     return tuple([i % n for i, n in zip(at, shape)])
 
 

@@ -117,12 +117,8 @@ def unknown(found: list, name: str, lost: str) -> Exception:
     places = [n._saved.place for n in older_first(found) if type(n._saved) is Freed and n._saved.place]
     by = f"was freed by the backward at {places[-1]}" if places else "is gone"
     by += f"; it cannot be recomputed from the leaves: {lost}" if lost else ""
-    return error(
-        ValueError,
-        "explain",
-        f"{name}.grad is known, but its derivation is not: the graph {by}",
-        f"{RECORD.replace('x.grad', name + '.grad')}\n  {KEEP}\n  {RETAIN}",
-    )
+    what = f"{name}.grad is known, but its derivation is not: the graph {by}"
+    return error(ValueError, "explain", what, f"{RECORD.replace('x.grad', name + '.grad')}\n  {KEEP}\n  {RETAIN}")
 
 
 def in_recording(rec: Record, t: Tensor) -> Asked | None:
@@ -168,12 +164,9 @@ def short(a: np.ndarray) -> str:
 def of_tensor(y: Tensor, x: Tensor) -> Asked:
     """Return the derivative of y with respect to x, from y's graph."""
     if history(y) is None:
-        raise error(
-            ValueError,
-            "explain",
-            f"the first tensor, of shape {tuple(y.shape)}, has no graph: nothing that it depends on requires grad",
-            "set requires_grad=True on the tensor you differentiate with respect to, before you compute",
-        )
+        what = f"the first tensor, of shape {tuple(y.shape)}, has no graph: nothing that it depends on requires grad"
+        fix = "set requires_grad=True on the tensor you differentiate with respect to, before you compute"
+        raise error(ValueError, "explain", what, fix)
     rec, notes = graph(y), []
     if not rec.ran_backward:
         try:
@@ -184,12 +177,9 @@ def of_tensor(y: Tensor, x: Tensor) -> Asked:
             raise error(ValueError, "explain", what, RECORD) from None
     value = rec.value_of(history(x))
     if value is None or value not in rec.gradients:
-        raise error(
-            ValueError,
-            "explain",
-            f"the tensor of shape {tuple(y.shape)} does not depend on the one of shape {tuple(x.shape)}",
-            "look for a detach, a no_grad, or an operation without a derivative between them",
-        )
+        what = f"the tensor of shape {tuple(y.shape)} does not depend on the one of shape {tuple(x.shape)}"
+        fix = "look for a detach, a no_grad, or an operation without a derivative between them"
+        raise error(ValueError, "explain", what, fix)
     return Asked(rec, "gradient", value, notes=[*rec.notes, *notes])
 
 

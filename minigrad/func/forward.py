@@ -39,12 +39,8 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
     """
     check_function("jvp", func, "jvp(f, (x,), (tangent,))")
     if not isinstance(primals, tuple) or not primals:
-        raise error(
-            RuntimeError,
-            "jvp",
-            f"expected primals to be a non-empty tuple, got {described(primals)}",
-            "pass (x,) for one, and a tuple with one tangent for each",
-        )
+        what = f"expected primals to be a non-empty tuple, got {described(primals)}"
+        raise error(RuntimeError, "jvp", what, "pass (x,) for one, and a tuple with one tangent for each")
     flat, spec = flatten(primals)
     directions = matching("jvp", flat, spec, tangents)
     layer = Jvp()
@@ -56,12 +52,8 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
     pushed = [layer.tangent(o) for o in outs]
     if strict and any(t is None for t in pushed):
         i = next(i for i, t in enumerate(pushed) if t is None)
-        raise error(
-            RuntimeError,
-            "jvp",
-            f"with strict=True, result {i} ({described(outs[i])}) does not depend on the primals",
-            "drop strict=True to get a tangent of zeros",
-        )
+        what = f"with strict=True, result {i} ({described(outs[i])}) does not depend on the primals"
+        raise error(RuntimeError, "jvp", what, "drop strict=True to get a tangent of zeros")
     value = tree_map(layer.inner, result)
     low, out_spec = flatten(value)
     out = value, rebuild(out_spec, [zeros(v) if t is None else t for v, t in zip(low, pushed)])
@@ -81,12 +73,9 @@ def matching(who: str, flat: list, spec: Any, tangents: Any, strict: bool = Fals
         )
     for i, (p, t) in enumerate(zip(flat, given)):
         if not isinstance(p, Tensor) or not p.is_floating_point():
-            raise error(
-                ValueError if isinstance(p, Tensor) else RuntimeError,
-                who,
-                f"primal {i} is {described(p)}; only floating-point tensors have tangents",
-                "capture constants in a closure instead of passing them",
-            )
+            what = f"primal {i} is {described(p)}; only floating-point tensors have tangents"
+            fix = "capture constants in a closure instead of passing them"
+            raise error(ValueError if isinstance(p, Tensor) else RuntimeError, who, what, fix)
         if not isinstance(t, Tensor) or tuple(p.shape) != tuple(t.shape):
             raise error(
                 RuntimeError,
@@ -96,12 +85,8 @@ def matching(who: str, flat: list, spec: Any, tangents: Any, strict: bool = Fals
                 f"{'the linear function' if strict else who} over them with minigrad.vmap",
             )
         if not t.is_floating_point() or strict and t.dtype != p.dtype:
-            raise error(
-                RuntimeError if strict else ValueError,
-                who,
-                f"tangent {i} is {described(t)}, but its primal is {described(p)}",
-                f"convert it: tangent.to({p.dtype})",
-            )
+            what = f"tangent {i} is {described(t)}, but its primal is {described(p)}"
+            raise error(RuntimeError if strict else ValueError, who, what, f"convert it: tangent.to({p.dtype})")
     return [t if t.dtype == p.dtype else t.to(p.dtype) for p, t in zip(flat, given)]
 
 

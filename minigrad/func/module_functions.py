@@ -61,12 +61,9 @@ def check_names(module: Any, given: dict, own: dict, strict: bool) -> None:
         if not isinstance(t, Tensor):
             raise error(TypeError, "functional_call", f"{name!r} is a {type(t).__name__}, not a tensor")
     if unknown := [n for n in given if n not in own]:
-        raise error(
-            RuntimeError if strict else KeyError,
-            "functional_call",
-            f"{type(module).__name__} has no parameter or buffer {unknown[0]!r}; it has {', '.join(own)}",
-            "use the names of module.named_parameters(), without a wrapper's prefix",
-        )
+        what = f"{type(module).__name__} has no parameter or buffer {unknown[0]!r}; it has {', '.join(own)}"
+        fix = "use the names of module.named_parameters(), without a wrapper's prefix"
+        raise error(RuntimeError if strict else KeyError, "functional_call", what, fix)
     if strict and (missing := [n for n in own if n not in given]):
         raise error(RuntimeError, "functional_call", f"with strict=True, {missing[0]!r} is missing")
 
@@ -77,12 +74,8 @@ def tied(given: dict, own: dict) -> dict:
     for name, t in given.items():
         for other, o in own.items():
             if o is own[name] and found.setdefault(other, t) is not t:
-                raise error(
-                    ValueError,
-                    "functional_call",
-                    f"got different tensors for {name!r} and {other!r}, which are the same tensor in the module",
-                    "pass only one of them, or tie_weights=False",
-                )
+                what = f"got different tensors for {name!r} and {other!r}, which are the same tensor in the module"
+                raise error(ValueError, "functional_call", what, "pass only one of them, or tie_weights=False")
     return found
 
 
@@ -120,21 +113,14 @@ def stack_module_state(models: Sequence) -> tuple[dict, dict]:
             f"expected all models to be of the same class, got {', '.join(sorted({type(m).__name__ for m in models}))}",
         )
     if len({m.training for m in models}) > 1:
-        raise error(
-            RuntimeError,
-            "stack_module_state",
-            "expected all models to have the same training/eval mode",
-            "call model.train() or model.eval() on each of them",
-        )
+        what = "expected all models to have the same training/eval mode"
+        raise error(RuntimeError, "stack_module_state", what, "call model.train() or model.eval() on each of them")
     for name, p in models[0].named_parameters():
         for i, m in enumerate(models):
             if (other := dict(m.named_parameters())[name]).shape != p.shape:
-                raise error(
-                    RuntimeError,
-                    "stack_module_state",
-                    f"{name} has shape {tuple(p.shape)} in model 0 and {tuple(other.shape)} in model {i}",
-                    "give all models the same shapes; vmap cannot run different ones together",
-                )
+                what = f"{name} has shape {tuple(p.shape)} in model 0 and {tuple(other.shape)} in model {i}"
+                fix = "give all models the same shapes; vmap cannot run different ones together"
+                raise error(RuntimeError, "stack_module_state", what, fix)
     parameters = {n: stack([dict(m.named_parameters())[n].detach() for m in models]).requires_grad_(p.requires_grad)
                   for n, p in models[0].named_parameters()}  # fmt: skip
     buffers = {n: stack([dict(m.named_buffers())[n] for m in models]).detach() for n, _ in models[0].named_buffers()}

@@ -107,12 +107,9 @@ def check_cotangents(cotangents: Any, values: list, spec: Any) -> list:
         )
     for i, (g, v) in enumerate(zip(given, values)):
         if not isinstance(g, Tensor) or tuple(g.shape) != tuple(v.shape):
-            raise error(
-                RuntimeError,
-                "vjp",
-                f"cotangent {i} is {described(g)}, but the result has shape {tuple(v.shape)}",
-                "pass a tensor of the result's shape; minigrad.ones_like(result) gives the gradient of its sum",
-            )
+            what = f"cotangent {i} is {described(g)}, but the result has shape {tuple(v.shape)}"
+            fix = "pass a tensor of the result's shape; minigrad.ones_like(result) gives the gradient of its sum"
+            raise error(RuntimeError, "vjp", what, fix)
     return [g if g.dtype == v.dtype else g.to(v.dtype) for g, v in zip(given, values)]
 
 

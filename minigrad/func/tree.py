@@ -19,12 +19,8 @@ LEAF = optree.treespec_leaf(none_is_leaf=True)  # the specification of a single 
 def check_function(who: str, func: Any, call: str = "") -> None:
     """Check that a transform gets a function, not its value; `call` is the correct call for the error."""
     if not callable(func):
-        raise error(
-            TypeError,
-            who,
-            f"expected a function, got {described(func)}",
-            f"pass the function itself: {call or who + '(f)(x)'}",
-        )
+        what = f"expected a function, got {described(func)}"
+        raise error(TypeError, who, what, f"pass the function itself: {call or who + '(f)(x)'}")
 
 
 def flatten(tree: Any) -> tuple[list, Any]:
@@ -96,24 +92,16 @@ def inputs(who: str, what: str, tree: Any) -> list:
     flat = tensors_only(ValueError, who, what, tree, fix)
     for leaf in flat:
         if leaf._np_dtype not in FLOATS:
-            raise error(
-                RuntimeError,
-                who,
-                f"{what} has dtype {leaf.dtype}; only floating-point tensors have gradients",
-                "convert it with .float(), or choose other arguments",
-            )
+            problem = f"{what} has dtype {leaf.dtype}; only floating-point tensors have gradients"
+            raise error(RuntimeError, who, problem, "convert it with .float(), or choose other arguments")
     return flat
 
 
 def split_aux(who: str, result: Any) -> tuple:
     """Return the pair (result, aux) of a function with has_aux=True, checked."""
     if not isinstance(result, tuple) or len(result) != 2:
-        raise error(
-            RuntimeError,
-            who,
-            f"with has_aux=True the function must return a pair (output, aux), got {described(result)}",
-            "return output, aux",
-        )
+        what = f"with has_aux=True the function must return a pair (output, aux), got {described(result)}"
+        raise error(RuntimeError, who, what, "return output, aux")
     return result
 
 

@@ -53,12 +53,8 @@ def vmap(
 def check_chunk_size(who: str, chunk_size: Any) -> None:
     """Check the number of examples to compute at once; None means all."""
     if chunk_size is not None and chunk_size <= 0:
-        raise error(
-            ValueError,
-            who,
-            f"chunk_size must be None or a positive number, got {chunk_size}",
-            "pass chunk_size=None for all examples at once",
-        )
+        what = f"chunk_size must be None or a positive number, got {chunk_size}"
+        raise error(ValueError, who, what, "pass chunk_size=None for all examples at once")
 
 
 def run(
@@ -98,12 +94,8 @@ def dims_like(flat: list, spec: Any, in_dims: Any, args: tuple, func: Callable) 
             "each argument: its batch dimension, or None if it is the same for all examples",
         )
     if not flat:
-        raise error(
-            ValueError,
-            "vmap",
-            f"vmap({name_of(func)}): got no inputs; vmap needs a tensor to map over",
-            "pass at least one tensor by position; keyword arguments are not mapped",
-        )
+        what = f"vmap({name_of(func)}): got no inputs; vmap needs a tensor to map over"
+        raise error(ValueError, "vmap", what, "pass at least one tensor by position; keyword arguments are not mapped")
     try:
         dims = broadcast_prefix(in_dims, args, len(flat))
     except ValueError:
@@ -123,12 +115,9 @@ def dims_like(flat: list, spec: Any, in_dims: Any, args: tuple, func: Callable) 
 def checked_dim(i: int, n: int, a: Any, d: Any, func: Callable) -> int:
     """Return the batch dimension of input i of n, counted from the front."""
     if not isinstance(a, Tensor):
-        raise error(
-            ValueError,
-            "vmap",
-            f"vmap({name_of(func)}): got in_dim={d!r} for input {i}, but it is a {type(a).__name__}, not a tensor",
-            f"pass None for it: in_dims={tuple([None if j == i else 0 for j in range(n)])!r}",
-        )
+        what = f"vmap({name_of(func)}): got in_dim={d!r} for input {i}, but it is a {type(a).__name__}, not a tensor"
+        fix = f"pass None for it: in_dims={tuple([None if j == i else 0 for j in range(n)])!r}"
+        raise error(ValueError, "vmap", what, fix)
     if not isinstance(d, int) or not -a.ndim <= d < a.ndim:
         raise error(
             ValueError,
@@ -153,12 +142,9 @@ def batch_size(flat: list, dims: list, func: Callable) -> int:
     """Return the common size of all batch dimensions.  Raises ValueError naming each input's size if they differ."""
     sizes = [(i, a.shape[d], d) for i, (a, d) in enumerate(zip(flat, dims)) if d is not None]
     if not sizes:
-        raise error(
-            ValueError,
-            "vmap",
-            f"vmap({name_of(func)}): at least one input must have a batch dimension, but all in_dims are None",
-            "pass the batch dimension of an input that differs between examples, e.g. in_dims=0",
-        )
+        what = f"vmap({name_of(func)}): at least one input must have a batch dimension, but all in_dims are None"
+        fix = "pass the batch dimension of an input that differs between examples, e.g. in_dims=0"
+        raise error(ValueError, "vmap", what, fix)
     if len({n for _, n, _ in sizes}) > 1:
         each = ", ".join(f"input {i} has {n} (in dimension {d})" for i, n, d in sizes)
         raise error(

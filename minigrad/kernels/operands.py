@@ -80,18 +80,10 @@ def mask(op: Any, a: Any) -> np.ndarray:
     if isinstance(a, np.ndarray) and a.dtype == np.uint8:
         return a.astype(np.bool_)
     if not isinstance(a, np.ndarray):
-        raise error(
-            TypeError,
-            op.name,
-            f"expected condition to be a tensor, got {type(a).__name__}",
-            "use Python's own `input if condition else other`",
-        )
-    raise error(
-        RuntimeError,
-        op.name,
-        f"expected condition to be a boolean tensor, but got a tensor with dtype {dtypes.of_numpy(a.dtype)}",
-        "compare first, as in condition != 0",
-    )
+        what = f"expected condition to be a tensor, got {type(a).__name__}"
+        raise error(TypeError, op.name, what, "use Python's own `input if condition else other`")
+    what = f"expected condition to be a boolean tensor, but got a tensor with dtype {dtypes.of_numpy(a.dtype)}"
+    raise error(RuntimeError, op.name, what, "compare first, as in condition != 0")
 
 
 def refused_dtype(op: Any, target: np.dtype) -> Exception:

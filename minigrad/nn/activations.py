@@ -331,12 +331,9 @@ class Softmax2d(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         if input.ndim not in (3, 4):
-            raise error(
-                ValueError,
-                "Softmax2d",
-                f"expected a 3D or 4D input, got shape {tuple(input.shape)}",
-                "write input.unsqueeze(0) for a single image (h, w); nn.Softmax(dim) accepts any shape",
-            )
+            what = f"expected a 3D or 4D input, got shape {tuple(input.shape)}"
+            fix = "write input.unsqueeze(0) for a single image (h, w); nn.Softmax(dim) accepts any shape"
+            raise error(ValueError, "Softmax2d", what, fix)
         return softmax.softmax(input, -3)
 
 

@@ -135,12 +135,8 @@ class Dropping(Functional):
 
     def __post_init__(self) -> None:
         if not 0 <= self.p <= 1:
-            raise error(
-                ValueError,
-                type(self).__name__,
-                f"dropout probability has to be between 0 and 1, but got {self.p}",
-                f"write {type(self).__name__}(p=0.5)",
-            )
+            what = f"dropout probability has to be between 0 and 1, but got {self.p}"
+            raise error(ValueError, type(self).__name__, what, f"write {type(self).__name__}(p=0.5)")
 
     def forward(self, input: Tensor) -> Tensor:
         return type(self)._function(input, self.p, self.training, self.inplace)

@@ -25,12 +25,9 @@ class Positions:
     def _get_abs_string_index(self, idx: int) -> str:
         """Return the name of number idx."""
         if not -len(self) <= idx < len(self):
-            raise error(
-                IndexError,
-                type(self).__name__,
-                f"index {idx} is out of range for {len(self)} {self._held}",
-                f"use an index from {-len(self)} to {len(self) - 1}" if len(self) else "append first",
-            )
+            what = f"index {idx} is out of range for {len(self)} {self._held}"
+            fix = f"use an index from {-len(self)} to {len(self) - 1}" if len(self) else "append first"
+            raise error(IndexError, type(self).__name__, what, fix)
         return str(range(len(self))[idx])
 
     _held = "modules"
@@ -157,12 +154,9 @@ class Sequential(Numbered):
     @staticmethod
     def _times(times: Any) -> int:
         if not isinstance(times, int) or times <= 0:
-            raise error(
-                ValueError if isinstance(times, int) else TypeError,
-                "Sequential",
-                f"can only be repeated a positive whole number of times, got {times!r}",
-                "multiply by an int of at least 1",
-            )
+            what = f"can only be repeated a positive whole number of times, got {times!r}"
+            fix = "multiply by an int of at least 1"
+            raise error(ValueError if isinstance(times, int) else TypeError, "Sequential", what, fix)
         return times
 
 

@@ -39,29 +39,18 @@ class Convolution(Module):
         super().__init__()
         who, n = type(self).__name__, self._ndim
         if groups < 1 or in_channels % groups or out_channels % groups:
-            raise error(
-                ValueError,
-                who,
-                f"in_channels={in_channels} and out_channels={out_channels} must be divisible by groups={groups}",
-                "choose both as multiples of groups, or groups=1",
-            )
+            what = f"in_channels={in_channels} and out_channels={out_channels} must be divisible by groups={groups}"
+            raise error(ValueError, who, what, "choose both as multiples of groups, or groups=1")
         modes = ("zeros",) if self.transposed else ("zeros", "reflect", "replicate", "circular")
         if padding_mode not in modes:
-            raise error(
-                ValueError,
-                who,
-                f"padding_mode={padding_mode!r} is not supported",
-                "use 'zeros'" + ("" if self.transposed else ", 'reflect', 'replicate' or 'circular'"),
-            )
+            what = f"padding_mode={padding_mode!r} is not supported"
+            fix = "use 'zeros'" + ("" if self.transposed else ", 'reflect', 'replicate' or 'circular'")
+            raise error(ValueError, who, what, fix)
         if isinstance(padding, str) and padding not in ("same", "valid"):
             raise error(ValueError, who, f"invalid padding string {padding!r}", "use 'same', 'valid' or numbers")
         if padding == "same" and any(s != 1 for s in as_ntuple(stride, n)):
-            raise error(
-                ValueError,
-                who,
-                f"padding='same' is not supported for strided convolutions (stride={stride})",
-                "use stride=1, or numbers: padding=kernel_size // 2",
-            )
+            what = f"padding='same' is not supported for strided convolutions (stride={stride})"
+            raise error(ValueError, who, what, "use stride=1, or numbers: padding=kernel_size // 2")
         self.in_channels, self.out_channels = in_channels, out_channels
         self.groups, self.padding_mode = groups, padding_mode
         self.kernel_size, self.stride = as_ntuple(kernel_size, n), as_ntuple(stride, n)

@@ -59,12 +59,8 @@ class Table(Module):
 def sizes(who: str, embeddings: Tensor) -> tuple[int, int]:
     """Return the number of rows and of columns of a table."""
     if embeddings.ndim != 2:
-        raise error(
-            AssertionError,
-            who,
-            f"embeddings parameter is expected to be 2-dimensional, got shape {tuple(embeddings.shape)}",
-            "pass a matrix (num_embeddings, embedding_dim)",
-        )
+        what = f"embeddings parameter is expected to be 2-dimensional, got shape {tuple(embeddings.shape)}"
+        raise error(AssertionError, who, what, "pass a matrix (num_embeddings, embedding_dim)")
     return embeddings.shape[0], embeddings.shape[1]
 
 

@@ -47,12 +47,8 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     }
     ones = "linear sigmoid conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d".split()
     if nonlinearity not in gains and nonlinearity not in ones:
-        raise error(
-            ValueError,
-            "calculate_gain",
-            f"unsupported nonlinearity {nonlinearity}",
-            f"use one of {', '.join((*gains, *ones))}",
-        )
+        what = f"unsupported nonlinearity {nonlinearity}"
+        raise error(ValueError, "calculate_gain", what, f"use one of {', '.join((*gains, *ones))}")
     return gains.get(nonlinearity, 1.0)
 
 
@@ -141,12 +137,8 @@ def eye_(tensor: Tensor) -> Tensor:
             [0., 1.]])
     """
     if tensor.ndim != 2:
-        raise error(
-            ValueError,
-            "eye_",
-            f"only tensors with 2 dimensions are supported, got {tensor.ndim}",
-            "pass a matrix, such as the weight of an nn.Linear",
-        )
+        what = f"only tensors with 2 dimensions are supported, got {tensor.ndim}"
+        raise error(ValueError, "eye_", what, "pass a matrix, such as the weight of an nn.Linear")
     return tensor.copy_(wrap(np.eye(tensor.shape[0], tensor.shape[1])))
 
 
@@ -249,12 +241,9 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
     True
     """
     if tensor.ndim < 2:
-        raise error(
-            ValueError,
-            "orthogonal_",
-            f"only tensors with 2 or more dimensions are supported, got {tensor.ndim}",
-            "pass a weight of at least 2 dimensions; use nn.init.zeros_(bias) for a bias",
-        )
+        what = f"only tensors with 2 or more dimensions are supported, got {tensor.ndim}"
+        fix = "pass a weight of at least 2 dimensions; use nn.init.zeros_(bias) for a bias"
+        raise error(ValueError, "orthogonal_", what, fix)
     if not tensor.numel():
         return tensor
     rows = tensor.shape[0]
@@ -281,12 +270,8 @@ def reset_all_(parameters: Iterable[Tensor], fan_in: int) -> None:
 def fans(tensor: Tensor) -> tuple[int, int]:
     """Return (fan_in, fan_out), the number of inputs and of outputs that each element of a weight connects."""
     if tensor.ndim < 2:
-        raise error(
-            ValueError,
-            "init",
-            f"fan in and fan out cannot be computed for a tensor of shape {tuple(tensor.shape)}",
-            "use a weight of at least 2 dimensions",
-        )
+        what = f"fan in and fan out cannot be computed for a tensor of shape {tuple(tensor.shape)}"
+        raise error(ValueError, "init", what, "use a weight of at least 2 dimensions")
     kernel = math.prod(tensor.shape[2:])
     return tensor.shape[1] * kernel, tensor.shape[0] * kernel
 

@@ -160,24 +160,16 @@ class Module(Stateful, Converted):
         """Add a parameter under a name; None reserves the name."""
         self._check_member_name(name, "parameter")
         if param is not None and not isinstance(param, Parameter):
-            raise error(
-                TypeError,
-                type(self).__name__,
-                f"cannot assign '{type(param).__name__}' object to parameter '{name}'",
-                "pass an nn.Parameter or None",
-            )
+            what = f"cannot assign '{type(param).__name__}' object to parameter '{name}'"
+            raise error(TypeError, type(self).__name__, what, "pass an nn.Parameter or None")
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Add a tensor that belongs to the state but is not a parameter; the state_dict includes it if `persistent`."""
         self._check_member_name(name, "buffer")
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise error(
-                TypeError,
-                type(self).__name__,
-                f"cannot assign '{type(tensor).__name__}' object to buffer '{name}'",
-                "pass a tensor or None",
-            )
+            what = f"cannot assign '{type(tensor).__name__}' object to buffer '{name}'"
+            raise error(TypeError, type(self).__name__, what, "pass a tensor or None")
         self._buffers[name] = tensor
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
@@ -200,21 +192,14 @@ class Module(Stateful, Converted):
         if store is None:
             raise not_initialised(self, f"cannot assign {kind} before Module.__init__() call: '{name}'")
         if not isinstance(name, str) or "." in name or not name:
-            raise error(
-                KeyError if isinstance(name, str) else TypeError,
-                type(self).__name__,
-                f"{kind} name has to be a string without dots and not empty, got {name!r}",
-                "choose a name that can be an attribute, such as 'weight'",
-            )
+            what = f"{kind} name has to be a string without dots and not empty, got {name!r}"
+            fix = "choose a name that can be an attribute, such as 'weight'"
+            raise error(KeyError if isinstance(name, str) else TypeError, type(self).__name__, what, fix)
         taken = (self.__dict__, self._parameters, self._buffers, self._modules)
         given = any(name in names for names in taken) or hasattr(type(self), name) and hasattr(self, name)
         if name not in store and given:  # a property that raises AttributeError leaves its name to the buffer
-            raise error(
-                KeyError,
-                type(self).__name__,
-                f"attribute '{name}' already exists",
-                "choose another name, or delete that attribute first",
-            )
+            what = f"attribute '{name}' already exists"
+            raise error(KeyError, type(self).__name__, what, "choose another name, or delete that attribute first")
 
     # ------------------------------------------------------------------ walking
     def named_modules(
@@ -298,12 +283,9 @@ class Module(Stateful, Converted):
         for part in target.split(".") if target else ():
             module = getattr(module, part)
             if not isinstance(module, Module):
-                raise error(
-                    AttributeError,
-                    type(self).__name__,
-                    f"`{part}` in '{target}' is not a Module",
-                    "look up the names in dict(module.named_modules())",
-                )
+                what = f"`{part}` in '{target}' is not a Module"
+                fix = "look up the names in dict(module.named_modules())"
+                raise error(AttributeError, type(self).__name__, what, fix)
         return module
 
     def get_parameter(self, target: str) -> Parameter:
@@ -319,12 +301,9 @@ class Module(Stateful, Converted):
         module = self.get_submodule(path)
         found = getattr(module, name)
         if name not in getattr(module, store):
-            raise error(
-                AttributeError,
-                type(self).__name__,
-                f"`{name}` in '{target}' is not {what}",
-                "look up the names in dict(module.named_parameters()) and dict(module.named_buffers())",
-            )
+            problem = f"`{name}` in '{target}' is not {what}"
+            fix = "look up the names in dict(module.named_parameters()) and dict(module.named_buffers())"
+            raise error(AttributeError, type(self).__name__, problem, fix)
         return found
 
     def set_submodule(self, target: str, module: Module) -> None:
@@ -343,12 +322,8 @@ class Module(Stateful, Converted):
     def train(self, mode: bool = True) -> Module:
         """Set training mode here and below: dropout drops elements, batch norm uses the batch's statistics."""
         if not isinstance(mode, bool):
-            raise error(
-                ValueError,
-                "train",
-                f"training mode is expected to be boolean, got {mode!r}",
-                "write module.train() or module.eval()",
-            )
+            what = f"training mode is expected to be boolean, got {mode!r}"
+            raise error(ValueError, "train", what, "write module.train() or module.eval()")
         self.training = mode
         for child in self.children():
             child.train(mode)

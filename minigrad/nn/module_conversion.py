@@ -69,12 +69,8 @@ class Converted:
             elif a is not None:
                 dtype = a
         if dtype is not None and dtypes.numpy_dtype(dtype) not in dtypes.FLOATS:
-            raise error(
-                TypeError,
-                "to",
-                f"Module.to only accepts floating point dtypes, but got desired dtype={dtype}",
-                "write module.to(minigrad.float64), or convert the inputs instead",
-            )
+            what = f"Module.to only accepts floating point dtypes, but got desired dtype={dtype}"
+            raise error(TypeError, "to", what, "write module.to(minigrad.float64), or convert the inputs instead")
         return self._apply(
             lambda t: t.to(device=place, dtype=dtype if t.is_floating_point() else None, non_blocking=non_blocking)
         )

@@ -205,12 +205,9 @@ class Hooked:
         if given is None:
             return args, kwargs
         if not isinstance(given, tuple) or len(given) != 2:
-            raise error(
-                RuntimeError,
-                type(self).__name__,
-                f"a forward pre-hook must return None or a tuple (args, kwargs), but got {type(given).__name__}",
-                "write `return args, kwargs`, with args a tuple and kwargs a dict",
-            )
+            what = f"a forward pre-hook must return None or a tuple (args, kwargs), but got {type(given).__name__}"
+            fix = "write `return args, kwargs`, with args a tuple and kwargs a dict"
+            raise error(RuntimeError, type(self).__name__, what, fix)
         return given
 
 

@@ -101,12 +101,9 @@ class MultiheadAttention(Module):
         `attn_mask` is causal, and requires one.
         """
         if is_causal and attn_mask is None:
-            raise error(
-                RuntimeError,
-                "MultiheadAttention",
-                "need attn_mask if specifying the is_causal hint",
-                "pass attn_mask=nn.Transformer.generate_square_subsequent_mask(length), or is_causal=False",
-            )
+            what = "need attn_mask if specifying the is_causal hint"
+            fix = "pass attn_mask=nn.Transformer.generate_square_subsequent_mask(length), or is_causal=False"
+            raise error(RuntimeError, "MultiheadAttention", what, fix)
         single = query.ndim == 2
         apart = {id(t): t for t in (query, key, value)}  # a single tensor for self-attention
         in_front = {i: t.unsqueeze(0) if single else self._turned(t) for i, t in apart.items()}

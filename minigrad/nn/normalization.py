@@ -122,12 +122,8 @@ class GroupNorm(Affine):
     ):
         super().__init__()
         if num_channels % num_groups:
-            raise error(
-                ValueError,
-                "GroupNorm",
-                f"num_channels={num_channels} must be divisible by num_groups={num_groups}",
-                "choose num_groups as a divisor of num_channels",
-            )
+            what = f"num_channels={num_channels} must be divisible by num_groups={num_groups}"
+            raise error(ValueError, "GroupNorm", what, "choose num_groups as a divisor of num_channels")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
         self._add_affine((num_channels,), dtype, device, weight=affine, bias=affine and bias)
         self.reset_parameters()
@@ -184,12 +180,9 @@ class ChannelNorm(Affine):
     def _check_input_dim(self, input: Tensor) -> None:
         """Raise ValueError unless the input has a supported number of dimensions."""
         if input.ndim not in self._ranks:
-            raise error(
-                ValueError,
-                type(self).__name__,
-                f"expected {' or '.join(f'{r}D' for r in self._ranks)} input (got {input.ndim}D input)",
-                f"pass {' or '.join(SHAPES[r] for r in self._ranks)}: input.unsqueeze(0) adds a dimension in front",
-            )
+            what = f"expected {' or '.join(f'{r}D' for r in self._ranks)} input (got {input.ndim}D input)"
+            fix = f"pass {' or '.join(SHAPES[r] for r in self._ranks)}: input.unsqueeze(0) adds a dimension in front"
+            raise error(ValueError, type(self).__name__, what, fix)
 
     def extra_repr(self) -> str:
         return (

@@ -64,12 +64,8 @@ class RNNBase(Module):
         super().__init__()
         who = type(self).__name__
         if hidden_size <= 0 or num_layers <= 0:
-            raise error(
-                ValueError,
-                who,
-                f"hidden_size={hidden_size} and num_layers={num_layers} must be greater than zero",
-                "pass positive integers, such as hidden_size=16, num_layers=1",
-            )
+            what = f"hidden_size={hidden_size} and num_layers={num_layers} must be greater than zero"
+            raise error(ValueError, who, what, "pass positive integers, such as hidden_size=16, num_layers=1")
         if not 0 <= proj_size < hidden_size:
             what = f"proj_size has to be smaller than hidden_size: it is {proj_size}, and hidden_size is {hidden_size}"
             raise error(ValueError, who, what, f"pass a number from 1 to {hidden_size - 1}, or 0 for no projection")
@@ -214,12 +210,8 @@ class RNNBase(Module):
     def _walk(self, x: Tensor, states: tuple, end: str) -> tuple:
         """Run one layer in one direction; return its outputs and its last states."""
         if not len(x):
-            raise error(
-                RuntimeError,
-                type(self).__name__,
-                "expected a sequence length larger than 0",
-                "skip empty sequences: if len(input): ...",
-            )
+            what = "expected a sequence length larger than 0"
+            raise error(RuntimeError, type(self).__name__, what, "skip empty sequences: if len(input): ...")
         weights = getattr(self, f"weight_ih{end}"), getattr(self, f"weight_hh{end}")
         biases = (getattr(self, f"bias_ih{end}"), getattr(self, f"bias_hh{end}")) if self.bias else (None, None)
         return run_layer(self._step(end), x, states, *weights, *biases)

@@ -113,12 +113,8 @@ class Stateful(Hooked):
         unexpected names and mismatched shapes.
         """
         if not isinstance(state_dict, Mapping):
-            raise error(
-                TypeError,
-                "load_state_dict",
-                f"expected state_dict to be dict-like, got {type(state_dict).__name__}",
-                "pass the result of model.state_dict(), or load(file)",
-            )
+            what = f"expected state_dict to be dict-like, got {type(state_dict).__name__}"
+            raise error(TypeError, "load_state_dict", what, "pass the result of model.state_dict(), or load(file)")
         state, result = Loaded(state_dict), IncompatibleKeys([], [])
         state._metadata = getattr(state_dict, "_metadata", None) or {}
         faults: list[str] = []
@@ -277,9 +273,5 @@ def load_error(module: Any, strict: bool, keys: IncompatibleKeys, faults: list, 
         fix = "define set_extra_state(self, state) as well as get_extra_state(self)"
     elif strict and (keys.missing_keys or keys.unexpected_keys):
         fix = modules.fix_of_names(state_names(module), state)
-    return error(
-        RuntimeError,
-        "load_state_dict",
-        f"Error(s) in loading state_dict for {type(module).__name__}: " + " ".join(faults),
-        fix,
-    )
+    what = f"Error(s) in loading state_dict for {type(module).__name__}: " + " ".join(faults)
+    return error(RuntimeError, "load_state_dict", what, fix)

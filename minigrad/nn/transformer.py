@@ -43,12 +43,8 @@ class ResidualLayer(Module):
         super().__init__()
         place: dict = {"device": device, "dtype": dtype}
         if isinstance(activation, str) and activation not in ("relu", "gelu"):
-            raise error(
-                RuntimeError,
-                type(self).__name__,
-                f"activation should be relu/gelu, not {activation}",
-                "pass activation='relu', 'gelu' or a function",
-            )
+            what = f"activation should be relu/gelu, not {activation}"
+            raise error(RuntimeError, type(self).__name__, what, "pass activation='relu', 'gelu' or a function")
         self.norm_first = norm_first
         self.activation = getattr(activations, activation) if isinstance(activation, str) else activation
         self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **place)

@@ -63,12 +63,9 @@ class AsStrided(View):
     @staticmethod
     def impl(x: np.ndarray, size: tuple, stride: tuple, offset: int, steps: tuple, lead: int) -> np.ndarray:
         if any(n > 1 and s != m * x.itemsize for n, s, m in zip(x.shape[lead:], x.strides[lead:], steps)):
-            raise error(
-                RuntimeError,
-                "as_strided",
-                f"the strides of its base, {steps}, have changed",
-                "use it on contiguous tensors, or write to the base by an index",
-            )
+            what = f"the strides of its base, {steps}, have changed"
+            fix = "use it on contiguous tensors, or write to the base by an index"
+            raise error(RuntimeError, "as_strided", what, fix)
         whole = storage(x)
         start = begin(x, whole) + offset * x.itemsize
         shape, strides = (*x.shape[:lead], *size), (*x.strides[:lead], *[s * x.itemsize for s in stride])
@@ -176,12 +173,8 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """
     d, n = axis(dimension, input.ndim, "unfold"), input.shape[dimension] if input.ndim else 1
     if not 0 <= size <= n:
-        raise error(
-            RuntimeError,
-            "unfold",
-            f"maximum size for tensor at dimension {d} is {n} but size is {size}",
-            f"write size={n}, or less",
-        )
+        what = f"maximum size for tensor at dimension {d} is {n} but size is {size}"
+        raise error(RuntimeError, "unfold", what, f"write size={n}, or less")
     if step <= 0:
         raise error(RuntimeError, "unfold", f"step is {step} but must be > 0", "write step=1")
     if not input.ndim:
@@ -204,12 +197,8 @@ def as_strided(input: Tensor, size: Sequence, stride: Sequence, storage_offset: 
     """
     size, stride = tuple([int(n) for n in size]), tuple([int(n) for n in stride])
     if len(size) != len(stride) or min(size + stride, default=0) < 0:
-        raise error(
-            RuntimeError,
-            "as_strided",
-            f"needs as many strides as sizes, none negative, got {size} and {stride}",
-            "write one stride for each size: as_strided((2, 3), (3, 1))",
-        )
+        what = f"needs as many strides as sizes, none negative, got {size} and {stride}"
+        raise error(RuntimeError, "as_strided", what, "write one stride for each size: as_strided((2, 3), (3, 1))")
     a, lead = layout(input)
     whole, item = storage(a), a.itemsize
     start = begin(a, whole) // item

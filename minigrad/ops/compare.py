@@ -183,12 +183,8 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
         raise error(RuntimeError, "isclose", f"{input.dtype} did not match {other.dtype}", "convert one of them")
     for name, tolerance in (("rtol", rtol), ("atol", atol)):
         if tolerance < 0:
-            raise error(
-                RuntimeError,
-                "isclose",
-                f"{name} must be greater than or equal to zero, but got {tolerance}",
-                f"write {name}=1e-5",
-            )
+            what = f"{name} must be greater than or equal to zero, but got {tolerance}"
+            raise error(RuntimeError, "isclose", what, f"write {name}=1e-5")
     if input._np_dtype not in FLOATS:  # differences of integers wrap around, float64's hardly round
         input, other = input.double(), other.double()
     return Isclose, (input, other, float(rtol), float(atol), builtins.bool(equal_nan))
@@ -209,12 +205,8 @@ def equal(input: Tensor, other: Tensor) -> bool:
     True
     """
     if not isinstance(other, Tensor):
-        raise error(
-            TypeError,
-            "equal",
-            f"argument 'other' must be Tensor, not {type(other).__name__}",
-            "compare with a number by ==",
-        )
+        what = f"argument 'other' must be Tensor, not {type(other).__name__}"
+        raise error(TypeError, "equal", what, "compare with a number by ==")
     if type(input) is type(other) is Tensor and (frame := current()).eager_ok and frame.on_op is None:
         a, b = input._a, other._a
         if type(a) is type(b) is np.ndarray and a.dtype is b.dtype:

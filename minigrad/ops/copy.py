@@ -238,12 +238,8 @@ def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
 def reordered(input: Tensor, order: MemoryFormat, who: str) -> Tensor:
     """Return a copy with its dimensions in this memory order; raise RuntimeError for another number of dimensions."""
     if input.ndim != len(order.dims):
-        raise error(
-            RuntimeError,
-            who,
-            f"required rank {len(order.dims)} tensor to use {order.name} format, got shape {tuple(input.shape)}",
-            "leave memory_format out, or add the dimensions",
-        )
+        what = f"required rank {len(order.dims)} tensor to use {order.name} format, got shape {tuple(input.shape)}"
+        raise error(RuntimeError, who, what, "leave memory_format out, or add the dimensions")
     return Contiguous.apply(input.permute(order.dims)).permute([order.dims.index(d) for d in range(input.ndim)])
 
 
@@ -366,12 +362,8 @@ def detach(input: Tensor) -> Tensor:
 def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     """Write `src`, broadcast and converted, into this tensor's memory; see `to` for `non_blocking`."""
     if not isinstance(src, (Tensor, int, float, np.ndarray, np.generic)):
-        raise error(
-            TypeError,
-            "copy_",
-            f"expected a tensor, got {type(src).__name__}",
-            "pass minigrad.tensor(...), or use fill_",
-        )
+        what = f"expected a tensor, got {type(src).__name__}"
+        raise error(TypeError, "copy_", what, "pass minigrad.tensor(...), or use fill_")
     return inplace(Copy, self, value_on_device(src, self, non_blocking))
 
 
@@ -388,12 +380,8 @@ def fill_(self: Tensor, value: Any) -> Tensor:
             TypeError, "fill_", f"expected a number or a 0-d tensor, got {type(value).__name__}", "write x.fill_(0.0)"
         )
     if isinstance(value, Tensor) and value.ndim:
-        raise error(
-            RuntimeError,
-            "fill_",
-            f"expected a number or a 0-d tensor, got one of shape {tuple(value.shape)}",
-            "use copy_",
-        )
+        what = f"expected a number or a 0-d tensor, got one of shape {tuple(value.shape)}"
+        raise error(RuntimeError, "fill_", what, "use copy_")
     return inplace(Fill, self, value)
 
 

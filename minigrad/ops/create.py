@@ -106,12 +106,8 @@ def of_tensor(plain: Callable) -> Callable:
 def dtype_of(out: Tensor, dtype: Any, who: str) -> Any:
     """Return the dtype of the tensor to write into; raise RuntimeError if another is requested."""
     if dtype is not None and chosen(dtype) != out._np_dtype:
-        raise error(
-            RuntimeError,
-            who,
-            f"dtype {dtype} does not match dtype of out parameter ({out.dtype})",
-            f"leave dtype= out, or pass out=empty(0, dtype={dtype})",
-        )
+        what = f"dtype {dtype} does not match dtype of out parameter ({out.dtype})"
+        raise error(RuntimeError, who, what, f"leave dtype= out, or pass out=empty(0, dtype={dtype})")
     return out.dtype
 
 
@@ -128,12 +124,8 @@ def sizes(args: tuple, size: Any, who: str) -> tuple:
     except TypeError:
         raise error(TypeError, who, f"sizes must be integers, got {args}", f"write {who}(2, 3)") from None
     if shape and min(shape) < 0:
-        raise error(
-            RuntimeError,
-            who,
-            f"dimension sizes must be non-negative, got {shape}",
-            f"write {who}({', '.join(str(abs(n)) for n in shape)})",
-        )
+        what = f"dimension sizes must be non-negative, got {shape}"
+        raise error(RuntimeError, who, what, f"write {who}({', '.join(str(abs(n)) for n in shape)})")
     return shape
 
 
@@ -215,12 +207,8 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -
 def whole_size(size: Any, who: str) -> tuple:
     """Return the shape, which only a tuple or a list can give here."""
     if not isinstance(size, (tuple, list)):
-        raise error(
-            TypeError,
-            who,
-            f"size must be a tuple of integers, got {type(size).__name__}",
-            f"write {who}((2, 3), 1.0)",
-        )
+        what = f"size must be a tuple of integers, got {type(size).__name__}"
+        raise error(TypeError, who, what, f"write {who}((2, 3), 1.0)")
     return sizes((size,), None, who)
 
 
@@ -339,12 +327,8 @@ def spaced(start: Any, end: Any, steps: int, who: str) -> np.ndarray:
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None) -> Any:
     """Return the matrix of n rows and m columns (default: n) with ones on the diagonal."""
     if n < 0 or m is not None and m < 0:
-        raise error(
-            RuntimeError,
-            "eye",
-            f"n and m must be greater or equal to 0, got {n} and {m}",
-            "write eye(n) with n of at least 0",
-        )
+        what = f"n and m must be greater or equal to 0, got {n} and {m}"
+        raise error(RuntimeError, "eye", what, "write eye(n) with n of at least 0")
     return np.eye(n, m, dtype=chosen(dtype))
 
 
@@ -377,12 +361,8 @@ def empty_strided(size: Sequence, stride: Sequence, *, dtype: Any = None, device
     """Return a tensor of the given size and strides (in elements) with unset elements."""
     shape, steps, kind = whole_size(size, "empty_strided"), tuple(stride), chosen(dtype)
     if len(shape) != len(steps) or any(n < 0 for n in steps):
-        raise error(
-            RuntimeError,
-            "empty_strided",
-            f"needs as many strides as sizes, none negative, got {steps} for {shape}",
-            "write empty_strided((2, 3), (3, 1))",
-        )
+        what = f"needs as many strides as sizes, none negative, got {steps} for {shape}"
+        raise error(RuntimeError, "empty_strided", what, "write empty_strided((2, 3), (3, 1))")
     size = 0 if 0 in shape else 1 + sum([(n - 1) * k for n, k in zip(shape, steps)])
     return strided(blank((size,), None, kind, device), shape, tuple([k * kind.itemsize for k in steps]))
 

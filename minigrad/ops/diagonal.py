@@ -120,12 +120,8 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     if input.ndim == 1:
         return diag_embed(input, diagonal)
     if input.ndim != 2:
-        raise error(
-            RuntimeError,
-            "diag",
-            f"supports 1D or 2D tensors, got {input.ndim}D",
-            "write input.diagonal(), or minigrad.diag_embed(input)",
-        )
+        what = f"supports 1D or 2D tensors, got {input.ndim}D"
+        raise error(RuntimeError, "diag", what, "write input.diagonal(), or minigrad.diag_embed(input)")
     return Clone.apply(Diagonal.apply(input, int(diagonal), 0, 1))
 
 
@@ -139,12 +135,9 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
 def trace(input: Tensor) -> Tensor:
     """Return the sum of a matrix's main diagonal."""
     if input.ndim != 2:
-        raise error(
-            RuntimeError,
-            "trace",
-            f"expected a matrix, but got tensor with dim {input.ndim}",
-            "write input.diagonal(dim1=-2, dim2=-1).sum(-1) for batches of matrices",
-        )
+        what = f"expected a matrix, but got tensor with dim {input.ndim}"
+        fix = "write input.diagonal(dim1=-2, dim2=-1).sum(-1) for batches of matrices"
+        raise error(RuntimeError, "trace", what, fix)
     return Diagonal.apply(input, 0, 0, 1).sum()
 
 
@@ -163,12 +156,8 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
 def matrices(who: str, x: Tensor) -> Tensor:
     """Return x; raise RuntimeError for fewer than two dimensions."""
     if x.ndim < 2:
-        raise error(
-            RuntimeError,
-            who,
-            f"input tensor must have at least 2 dimensions, got shape {tuple(x.shape)}",
-            "write minigrad.diag(x) for a vector",
-        )
+        what = f"input tensor must have at least 2 dimensions, got shape {tuple(x.shape)}"
+        raise error(RuntimeError, who, what, "write minigrad.diag(x) for a vector")
     return x
 
 
@@ -176,12 +165,8 @@ def plane(who: str, n: int, dim1: int, dim2: int) -> tuple[int, int]:
     """Return two different dimensions, counted from the front."""
     i, j = axis(dim1, n, who), axis(dim2, n, who)
     if i == j:
-        raise error(
-            RuntimeError,
-            who,
-            f"diagonal dimensions cannot be identical {dim1}, {dim2}",
-            "name two dimensions: dim1=-2, dim2=-1",
-        )
+        what = f"diagonal dimensions cannot be identical {dim1}, {dim2}"
+        raise error(RuntimeError, who, what, "name two dimensions: dim1=-2, dim2=-1")
     return i, j
 
 
@@ -192,12 +177,9 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     """
     n = self.ndim
     if n < 2 or n > 2 and len(set(self.shape)) != 1:
-        raise error(
-            RuntimeError,
-            "fill_diagonal_",
-            f"needs a matrix, or a tensor with dimensions of equal size, got shape {tuple(self.shape)}",
-            "write self.diagonal(dim1=-2, dim2=-1).fill_(value) for batches of matrices",
-        )
+        what = f"needs a matrix, or a tensor with dimensions of equal size, got shape {tuple(self.shape)}"
+        fix = "write self.diagonal(dim1=-2, dim2=-1).fill_(value) for batches of matrices"
+        raise error(RuntimeError, "fill_diagonal_", what, fix)
     count, width = min(self.shape), self.shape[-1]
     at = [np.arange(count)] * n
     if wrap and n == 2 and self.shape[0] > width:

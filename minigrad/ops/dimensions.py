@@ -26,12 +26,8 @@ def distinct_axes(dims: tuple, n: int, who: str) -> tuple:
     found = tuple([axis(d, n, who) for d in dims])
     if len(set(found)) != len(found):
         twice = next(d for d in found if found.count(d) > 1)
-        raise error(
-            RuntimeError,
-            who,
-            f"dim {twice} appears multiple times in the list of dims {dims}",
-            f"write dim={tuple(sorted(set(found)))}",
-        )
+        what = f"dim {twice} appears multiple times in the list of dims {dims}"
+        raise error(RuntimeError, who, what, f"write dim={tuple(sorted(set(found)))}")
     return found
 
 
@@ -44,12 +40,9 @@ def axis(dim: Any, n: int, who: str) -> int:
     d = int(dim)
     limit = max(n, 1)  # a 0-d tensor accepts dimension 0 or -1
     if not -limit <= d < limit:
-        raise error(
-            IndexError,
-            who,
-            f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {d})",
-            f"write dim={max(-limit, min(d, limit - 1))}, or x.unsqueeze(d) for a new dimension",
-        )
+        what = f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {d})"
+        fix = f"write dim={max(-limit, min(d, limit - 1))}, or x.unsqueeze(d) for a new dimension"
+        raise error(IndexError, who, what, fix)
     return d % limit
 
 

@@ -93,12 +93,8 @@ def einsum(*args: Any) -> Tensor:
     terms, target, operands = parsed(args[0], args[1:]) if isinstance(args[0], str) else sublists(args)
     for i, x in enumerate(operands):
         if not isinstance(x, Tensor):
-            raise error(
-                TypeError,
-                "einsum",
-                f"operand {i} must be Tensor, not {type(x).__name__}",
-                "make a tensor of it first: minigrad.tensor(...)",
-            )
+            what = f"operand {i} must be Tensor, not {type(x).__name__}"
+            raise error(TypeError, "einsum", what, "make a tensor of it first: minigrad.tensor(...)")
     operands = one_dtype("einsum", *operands, names=[f"operands[{i}]" for i in range(len(operands))])
     return contraction("einsum", operands, *labelled(terms, target, operands))
 

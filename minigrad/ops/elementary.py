@@ -413,12 +413,8 @@ def polygamma(n: int, input: Tensor) -> Any:
     tensor(1.6449)
     """
     if n < 0:
-        raise error(
-            RuntimeError,
-            "polygamma",
-            f"polygamma(n, x) does not support negative n, got {n}",
-            "use lgamma, whose derivative is n = 0",
-        )
+        what = f"polygamma(n, x) does not support negative n, got {n}"
+        raise error(RuntimeError, "polygamma", what, "use lgamma, whose derivative is n = 0")
     if n < 2:
         return (Digamma, Trigamma)[n], (input,)
     size = float(math.factorial(n)) if n <= 170 else math.inf

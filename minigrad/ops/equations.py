@@ -64,12 +64,8 @@ def sublists(args: tuple) -> tuple:
                 what = f"a subscript of a sublist must be an int, not {type(i).__name__}"
                 raise error(TypeError, "einsum", what, "write einsum(x, [0, 1], y, [1, 2])")
             if i is not Ellipsis and not 0 <= int(i) < len(LETTERS):
-                raise error(
-                    ValueError,
-                    "einsum",
-                    f"subscript {i} of a sublist is not within the valid range [0, {len(LETTERS)})",
-                    f"use numbers from 0 to {len(LETTERS) - 1}",
-                )
+                what = f"subscript {i} of a sublist is not within the valid range [0, {len(LETTERS)})"
+                raise error(ValueError, "einsum", what, f"use numbers from 0 to {len(LETTERS) - 1}")
         return ["..." if i is Ellipsis else LETTERS[int(i)] for i in indices]
 
     return [spell(t) for t in args[1 : 2 * n : 2]], spell(args[-1]) if len(args) % 2 else None, args[: 2 * n : 2]

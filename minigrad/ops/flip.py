@@ -66,12 +66,8 @@ def flip(input: Tensor, *dims: Any) -> Tensor:
 def fliplr(input: Tensor) -> Tensor:
     """Return the columns (second dimension) in reverse order."""
     if input.ndim < 2:
-        raise error(
-            RuntimeError,
-            "fliplr",
-            f"input must be >= 2-d, got shape {tuple(input.shape)}",
-            "write input.flip(0) for a vector",
-        )
+        what = f"input must be >= 2-d, got shape {tuple(input.shape)}"
+        raise error(RuntimeError, "fliplr", what, "write input.flip(0) for a vector")
     return flip(input, 1)
 
 
@@ -95,12 +91,8 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
         return reshape(Roll.apply(reshape(input, -1), by, (0,)), input.shape)
     along = tuple(dims) if isinstance(dims, (tuple, list)) else (dims,)
     if len(along) != len(by):
-        raise error(
-            RuntimeError,
-            "roll",
-            f"shifts and dimensions must align: {len(by)} shifts, {len(along)} dims",
-            f"write dims={tuple(range(len(by)))}",
-        )
+        what = f"shifts and dimensions must align: {len(by)} shifts, {len(along)} dims"
+        raise error(RuntimeError, "roll", what, f"write dims={tuple(range(len(by)))}")
     if not input.ndim:
         raise error(IndexError, "roll", f"got dims={along}, but the input has no dimensions", "leave dims out")
     return Roll.apply(input, by, tuple([axis(d, input.ndim, "roll") for d in along]))
@@ -114,20 +106,12 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence = (0, 1)) -> Tensor:
             RuntimeError, "rot90", f"expected total rotation dims == 2, but got dims = {len(dims)}", "write dims=(0, 1)"
         )
     if input.ndim < 2:
-        raise error(
-            RuntimeError,
-            "rot90",
-            f"expected total dims >= 2, but got total dims = {input.ndim}",
-            "write input.unsqueeze(0), a matrix of one row",
-        )
+        what = f"expected total dims >= 2, but got total dims = {input.ndim}"
+        raise error(RuntimeError, "rot90", what, "write input.unsqueeze(0), a matrix of one row")
     a, b = axis(dims[0], input.ndim, "rot90"), axis(dims[1], input.ndim, "rot90")
     if a == b:
-        raise error(
-            RuntimeError,
-            "rot90",
-            f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}",
-            "write dims=(0, 1)",
-        )
+        what = f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}"
+        raise error(RuntimeError, "rot90", what, "write dims=(0, 1)")
     turns = (
         lambda: Contiguous.apply(input),
         lambda: transpose(flip(input, b), a, b),

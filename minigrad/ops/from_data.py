@@ -83,12 +83,8 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
     kind = dtypes.numpy_dtype(dtype)
     length = memoryview(buffer).nbytes
     if not 0 <= offset < length:
-        raise error(
-            ValueError,
-            "frombuffer",
-            f"offset {offset} is not within the buffer of {length} bytes",
-            f"pass an offset from 0 to {max(length - 1, 0)}",
-        )
+        what = f"offset {offset} is not within the buffer of {length} bytes"
+        raise error(ValueError, "frombuffer", what, f"pass an offset from 0 to {max(length - 1, 0)}")
     if count < 0 and (length - offset) % kind.itemsize or count >= 0 and offset + count * kind.itemsize > length:
         raise error(
             ValueError,
@@ -125,12 +121,8 @@ def asarray(
     out = as_tensor(obj, dtype, device)
     same = out is obj or isinstance(obj, np.ndarray) and np.may_share_memory(out._a, obj)
     if copy is False and not same:
-        raise error(
-            ValueError,
-            "asarray",
-            f"can't alias a {type(obj).__name__} as a tensor of {out.dtype} without copying",
-            "leave copy=False out",
-        )
+        what = f"can't alias a {type(obj).__name__} as a tensor of {out.dtype} without copying"
+        raise error(ValueError, "asarray", what, "leave copy=False out")
     if copy and same:
         out = to(out, copy=True)
     if requires_grad is None or requires_grad == out.requires_grad:
@@ -154,20 +146,12 @@ def from_numpy(array: np.ndarray) -> Tensor:
             TypeError, "from_numpy", f"expected np.ndarray (got {type(array).__name__})", "use minigrad.tensor(data)"
         )
     if not array.dtype.isnative:
-        raise error(
-            ValueError,
-            "from_numpy",
-            f"the array's byte order, {array.dtype.str}, is not the machine's",
-            "pass array.astype(array.dtype.newbyteorder('='))",
-        )
+        what = f"the array's byte order, {array.dtype.str}, is not the machine's"
+        raise error(ValueError, "from_numpy", what, "pass array.astype(array.dtype.newbyteorder('='))")
     array = dtypes.with_own_dtype(unmasked(array, "from_numpy"))
     if any(s < 0 for s in array.strides):
-        raise error(
-            ValueError,
-            "from_numpy",
-            "at least one stride in the given numpy array is negative, which tensors do not support",
-            "pass array.copy()",
-        )
+        what = "at least one stride in the given numpy array is negative, which tensors do not support"
+        raise error(ValueError, "from_numpy", what, "pass array.copy()")
     if not array.flags.writeable:
         warn(
             "read-only-array",
@@ -270,12 +254,8 @@ def refuse(data: Any, who: str, kind: type[Exception] = TypeError) -> Any:
     """Raise an error for data that is not numbers; `kind` is for strings, which PyTorch rejects differently in lists."""
     if isinstance(data, (str, bytes)):
         raise error(kind, who, f"invalid data type {type(data).__name__!r}: {data!r}", "pass numbers")
-    raise error(
-        RuntimeError,
-        who,
-        f"could not infer dtype of {type(data).__name__}",
-        "pass numbers, lists of numbers, an array or a tensor",
-    )
+    what = f"could not infer dtype of {type(data).__name__}"
+    raise error(RuntimeError, who, what, "pass numbers, lists of numbers, an array or a tensor")
 
 
 def plain(data: Any, who: str) -> Any:
@@ -284,12 +264,8 @@ def plain(data: Any, who: str) -> Any:
         return [plain(d, who) for d in data]
     if isinstance(data, Tensor):
         if data.numel() != 1:
-            raise error(
-                ValueError,
-                who,
-                f"a list of data may hold only tensors of one element, found one of shape {tuple(data.shape)}",
-                "use minigrad.stack(tensors)",
-            )
+            what = f"a list of data may hold only tensors of one element, found one of shape {tuple(data.shape)}"
+            raise error(ValueError, who, what, "use minigrad.stack(tensors)")
         if current().grad and data.requires_grad:
             warn(
                 "tensor-in-list",
@@ -311,12 +287,8 @@ def check_lengths(data: Any, who: str) -> None:
         if None in lengths:
             raise error(TypeError, who, f"mixes numbers and lists at dim {dim}", "give every row the same depth")
         if len(lengths) > 1:
-            raise error(
-                ValueError,
-                who,
-                f"expected sequences of equal length at dim {dim}, got lengths {sorted(lengths)}",
-                "give every row the same length",
-            )
+            what = f"expected sequences of equal length at dim {dim}, got lengths {sorted(lengths)}"
+            raise error(ValueError, who, what, "give every row the same length")
         if all(set(map(type, d)) <= NUMBERS for d in level):
             return
         level, dim = [x for d in level for x in d], dim + 1

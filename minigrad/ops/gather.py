@@ -230,12 +230,8 @@ def checked_operands(who: str, x: Tensor, dim: int, index: Tensor, *src: Any) ->
     check_range(who, index, x._sizes[d], d, RuntimeError)
     if src and isinstance(src[0], Tensor):
         if src[0]._np_dtype != x._np_dtype:
-            raise error(
-                RuntimeError,
-                who,
-                f"expected self.dtype to be equal to src.dtype, got {x.dtype} and {src[0].dtype}",
-                "write src.to(input.dtype)",
-            )
+            what = f"expected self.dtype to be equal to src.dtype, got {x.dtype} and {src[0].dtype}"
+            raise error(RuntimeError, who, what, "write src.to(input.dtype)")
         if src[0]._sizes != sizes:
             src = [src[0][tuple([slice(n) for n in sizes])]]
     return x, d, index, *src
@@ -245,12 +241,8 @@ def checked_operands(who: str, x: Tensor, dim: int, index: Tensor, *src: Any) ->
 def check_index(who: str, index: Tensor, kind: type, dtypes: tuple = ("i8", "i4")) -> None:
     """Raise an error of the given kind for a tensor that cannot hold indices."""
     if index._np_dtype is not I8 and index._np_dtype.str[1:] not in dtypes:
-        raise error(
-            kind,
-            who,
-            f"expected dtype {' or '.join('int' + str(8 * int(d[1])) for d in dtypes)} for index, got {index.dtype}",
-            "convert: index.long()",
-        )
+        what = f"expected dtype {' or '.join('int' + str(8 * int(d[1])) for d in dtypes)} for index, got {index.dtype}"
+        raise error(kind, who, what, "convert: index.long()")
 
 
 def check_range(who: str, index: Tensor, n: int, dim: int, kind: type, low: int = 0) -> None:
@@ -260,9 +252,6 @@ def check_range(who: str, index: Tensor, n: int, dim: int, kind: type, low: int 
         return
     if a.size and (a.min() < low or a.max() >= n):
         worst = int(a.min() if a.min() < low else a.max())
-        raise error(
-            kind,
-            who,
-            f"index {worst} is out of bounds for dimension {dim} with size {n}",
-            f"use indices from {low} to {n - 1}" if n else "there is nothing to choose from: skip the empty tensor",
-        )
+        what = f"index {worst} is out of bounds for dimension {dim} with size {n}"
+        fix = f"use indices from {low} to {n - 1}" if n else "there is nothing to choose from: skip the empty tensor"
+        raise error(kind, who, what, fix)

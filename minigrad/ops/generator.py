@@ -56,12 +56,8 @@ class Generator:
         """Restart the stream from a seed of at most 64 bits (else ValueError); return the generator."""
         seed = int(seed)
         if not -(2**63) <= seed < 2**64:
-            raise error(
-                ValueError,
-                "manual_seed",
-                f"overflow: the seed {seed} has more than 64 bits",
-                "pass a number below 2**64",
-            )
+            what = f"overflow: the seed {seed} has more than 64 bits"
+            raise error(ValueError, "manual_seed", what, "pass a number below 2**64")
         events.changes("seeds a generator, which outlives the call")
         return self._start(seed)
 
@@ -102,19 +98,11 @@ class Generator:
         """Return to a position that get_state recorded.  Raises TypeError or RuntimeError for anything else."""
         known = isinstance(new_state, Tensor) and new_state._np_dtype == np.uint8
         if not known or is_on_device(new_state._a):
-            raise error(
-                TypeError,
-                "set_state",
-                "expected a uint8 tensor on the CPU, as from get_state",
-                "pass the result of generator.get_state()",
-            )
+            what = "expected a uint8 tensor on the CPU, as from get_state"
+            raise error(TypeError, "set_state", what, "pass the result of generator.get_state()")
         if new_state.numel() != 14 * 8:
-            raise error(
-                RuntimeError,
-                "set_state",
-                f"a state has {14 * 8} bytes, got {new_state.numel()}",
-                "pass the result of generator.get_state()",
-            )
+            what = f"a state has {14 * 8} bytes, got {new_state.numel()}"
+            raise error(RuntimeError, "set_state", what, "pass the result of generator.get_state()")
         events.changes("sets the state of a generator, which outlives the call")
         words = np.ascontiguousarray(new_state._a).view(np.uint64)
         bits = np.random.Philox(0)
@@ -169,19 +157,11 @@ def source(generator: Generator | None, place: device, who: str) -> Generator:
     if generator is None:
         return default_generator if place is CPU else on_gpu()
     if not isinstance(generator, Generator):
-        raise error(
-            TypeError,
-            who,
-            f"generator= must be a minigrad.Generator, got {type(generator).__name__}",
-            "write generator=minigrad.Generator().manual_seed(0)",
-        )
+        what = f"generator= must be a minigrad.Generator, got {type(generator).__name__}"
+        raise error(TypeError, who, what, "write generator=minigrad.Generator().manual_seed(0)")
     if generator.device != place:
-        raise error(
-            RuntimeError,
-            who,
-            f"expected a generator on {place}, the device of the numbers, but found one on {generator.device}",
-            f"write generator=minigrad.Generator(device='{place.type}')",
-        )
+        what = f"expected a generator on {place}, the device of the numbers, but found one on {generator.device}"
+        raise error(RuntimeError, who, what, f"write generator=minigrad.Generator(device='{place.type}')")
     return generator
 
 

@@ -31,20 +31,12 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple:
     """
     xs = tensors_from(tensors)
     if indexing not in (None, "ij", "xy"):
-        raise error(
-            RuntimeError,
-            "meshgrid",
-            f'indexing must be one of "xy" or "ij", but received: {indexing}',
-            "write indexing='ij'",
-        )
+        what = f'indexing must be one of "xy" or "ij", but received: {indexing}'
+        raise error(RuntimeError, "meshgrid", what, "write indexing='ij'")
     for x in xs:
         if x.ndim > 1:
-            raise error(
-                RuntimeError,
-                "meshgrid",
-                f"expected 0D or 1D tensor in the tensor list but got shape {tuple(x.shape)}",
-                "write x.flatten() for each of them",
-            )
+            what = f"expected 0D or 1D tensor in the tensor list but got shape {tuple(x.shape)}"
+            raise error(RuntimeError, "meshgrid", what, "write x.flatten() for each of them")
     require_one_device("meshgrid", {f"tensors[{i}]": plain_tensor(x)._a for i, x in enumerate(xs)})
     size = [x.numel() for x in xs]
     grids = [expand(reshape(x, [m if e == d else 1 for e, m in enumerate(size)]), size) for d, x in enumerate(xs)]
@@ -57,12 +49,8 @@ def cartesian_prod(*tensors: Any) -> Tensor:
     xs = tensors_from(tensors)
     for x in xs:
         if x.ndim != 1:
-            raise error(
-                RuntimeError,
-                "cartesian_prod",
-                f"expect a 1D vector, but got shape {tuple(x.shape)}",
-                "write x.flatten() for each of them",
-            )
+            what = f"expect a 1D vector, but got shape {tuple(x.shape)}"
+            raise error(RuntimeError, "cartesian_prod", what, "write x.flatten() for each of them")
     if len(xs) == 1:
         return xs[0]
     return stack([reshape(g, -1) for g in meshgrid(*xs, indexing="ij")], 1)
@@ -72,12 +60,8 @@ def cartesian_prod(*tensors: Any) -> Tensor:
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """Return all ways to take r elements of a vector, one row each, in the order of itertools.combinations."""
     if input.ndim != 1:
-        raise error(
-            RuntimeError,
-            "combinations",
-            f"expect a 1D vector, but got shape {tuple(input.shape)}",
-            "write input.flatten()",
-        )
+        what = f"expect a 1D vector, but got shape {tuple(input.shape)}"
+        raise error(RuntimeError, "combinations", what, "write input.flatten()")
     n, choose = input.shape[0], itertools.combinations_with_replacement if with_replacement else itertools.combinations
     rows = count(n + r - 1 if with_replacement and r else n, r)
     try:

@@ -375,12 +375,8 @@ def chosen_elements(x: Tensor, mask: Tensor) -> Tensor | None:
 def setitem(self: Tensor, index: Any, value: Any) -> None:
     """Write `x[index] = value`: value, a number or a tensor, is broadcast to the part and written in place."""
     if not isinstance(value, (Tensor, int, float, np.generic)):
-        raise error(
-            TypeError,
-            "setitem",
-            f"can't assign a {type(value).__name__} to a tensor",
-            "assign a number or a tensor: minigrad.tensor(...)",
-        )
+        what = f"can't assign a {type(value).__name__} to a tensor"
+        raise error(TypeError, "setitem", what, "assign a number or a tensor: minigrad.tensor(...)")
     if self._np_dtype.kind in "iu" and not isinstance(value, int):
         warn_fraction(self, value)
     basic, advanced = parse(self, index)

@@ -39,12 +39,9 @@ def parse(x: Tensor, index: Any) -> tuple:
     items = [i if type(i) is int or type(i) is slice else item_of(i) for i in items]
     used = sum([1 if type(i) is int or type(i) is slice else consumed(i) for i in items])
     if used > len(shape):
-        raise error(
-            IndexError,
-            "index",
-            f"too many indices for tensor of dimension {len(shape)}: the index takes {used}",
-            f"write at most {len(shape)} of them: the shape is {shape}" if shape else "use .item() for its value",
-        )
+        what = f"too many indices for tensor of dimension {len(shape)}: the index takes {used}"
+        fix = f"write at most {len(shape)} of them: the shape is {shape}" if shape else "use .item() for its value"
+        raise error(IndexError, "index", what, fix)
     d = r = 0  # dimensions of x consumed, and of the basic part's result
     spare = len(shape) - used
     for item in items:
@@ -60,12 +57,9 @@ def parse(x: Tensor, index: Any) -> tuple:
             r += 1
         elif type(item) is int:
             if not -shape[d] <= item < shape[d]:
-                raise error(
-                    IndexError,
-                    "index",
-                    f"index {item} is out of bounds for dimension {d} with size {shape[d]}",
-                    f"use an index from {-shape[d]} to {shape[d] - 1}: the shape is {shape}",
-                )
+                what = f"index {item} is out of bounds for dimension {d} with size {shape[d]}"
+                fix = f"use an index from {-shape[d]} to {shape[d] - 1}: the shape is {shape}"
+                raise error(IndexError, "index", what, fix)
             basic.append(item)
             d += 1
         elif type(item) is slice:
@@ -146,12 +140,8 @@ def bounds(s: slice) -> slice:
     """Return a slice with Python integers and a positive step."""
     start, stop, step = [None if i is None else index_of(i) for i in (s.start, s.stop, s.step)]
     if step is not None and step <= 0:
-        raise error(
-            ValueError,
-            "index",
-            f"step must be greater than zero, got {step}",
-            "write x.flip(dim) to reverse a dimension",
-        )
+        what = f"step must be greater than zero, got {step}"
+        raise error(ValueError, "index", what, "write x.flip(dim) to reverse a dimension")
     return slice(start, stop, step)
 
 
@@ -160,12 +150,8 @@ def index_of(i: Any) -> int:
     try:
         return i.__index__()
     except AttributeError:
-        raise error(
-            TypeError,
-            "index",
-            f"slice indices must be integers or None or have an __index__ method, got {type(i).__name__}",
-            "write int(i)",
-        ) from None
+        what = f"slice indices must be integers or None or have an __index__ method, got {type(i).__name__}"
+        raise error(TypeError, "index", what, "write int(i)") from None
 
 
 def check_mask(who: str, mask: Tensor, x: Tensor, d: int, place: int) -> None:

@@ -155,12 +155,8 @@ def cat(tensors: Any, dim: int = 0) -> Tensor:
     xs = tensor_tuple("cat", tensors)
     sizes = [x._sizes for x in xs]
     if () in sizes:
-        raise error(
-            RuntimeError,
-            "cat",
-            f"zero-dimensional tensor (at position {sizes.index(())}) cannot be concatenated",
-            "write stack(tensors)",
-        )
+        what = f"zero-dimensional tensor (at position {sizes.index(())}) cannot be concatenated"
+        raise error(RuntimeError, "cat", what, "write stack(tensors)")
     like = xs[0] if sizes[0] != (0,) else next((x for x in xs if x._sizes != (0,)), xs[0])
     d = axis(dim, like.ndim, "cat")
     xs = xs if sizes.count(like._sizes) == len(sizes) else fitting(xs, like, d)
@@ -225,12 +221,8 @@ def block_diag(*tensors: Any) -> Tensor:
     xs = [atleast_2d(x) for x in tensor_tuple("block_diag", tensors_from(tensors))]
     for i, x in enumerate(xs):
         if x.ndim != 2:
-            raise error(
-                RuntimeError,
-                "block_diag",
-                f"tensors must have 2 or fewer dimensions, input {i} has {x.ndim}",
-                "write x.reshape(rows, columns)",
-            )
+            what = f"tensors must have 2 or fewer dimensions, input {i} has {x.ndim}"
+            raise error(RuntimeError, "block_diag", what, "write x.reshape(rows, columns)")
     rows, columns = (tuple(itertools.accumulate([x._sizes[d] for x in xs], initial=0)) for d in (0, 1))
     return BlockDiag.apply(rows, columns, *xs)
 
@@ -238,28 +230,17 @@ def block_diag(*tensors: Any) -> Tensor:
 def tensor_tuple(who: str, tensors: Any) -> tuple:
     """Return at least one tensor as a tuple; raise an error for anything else."""
     if isinstance(tensors, Tensor):
-        raise error(
-            TypeError,
-            who,
-            f"argument 'tensors' must be a list or tuple of tensors, not a Tensor (of shape {tuple(tensors.shape)})",
-            f"pass a list: minigrad.{who}([a, b])",
-        )
+        what = f"argument 'tensors' must be a list or tuple of tensors, not a Tensor (of shape {tuple(tensors.shape)})"
+        raise error(TypeError, who, what, f"pass a list: minigrad.{who}([a, b])")
     xs = tuple(tensors)
     if not xs:
-        raise error(
-            ValueError if who == "cat" else RuntimeError,
-            who,
-            "expected a non-empty list of tensors",
-            "append the tensors to the list first, and skip the call if it stays empty",
-        )
+        what = "expected a non-empty list of tensors"
+        fix = "append the tensors to the list first, and skip the call if it stays empty"
+        raise error(ValueError if who == "cat" else RuntimeError, who, what, fix)
     for i, x in enumerate(xs):
         if not isinstance(x, Tensor):
-            raise error(
-                TypeError,
-                who,
-                f"expected tensors, but element {i} is a {type(x).__name__}",
-                "pass a list of tensors, [a, b]; minigrad.tensor(...) converts numbers",
-            )
+            what = f"expected tensors, but element {i} is a {type(x).__name__}"
+            raise error(TypeError, who, what, "pass a list of tensors, [a, b]; minigrad.tensor(...) converts numbers")
     return xs
 
 
@@ -274,21 +255,14 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
 def place_in(input: Tensor, dim: int, index: int, who: str) -> tuple[int, int]:
     """Return a dimension, counted from the front, and an index of it; raise IndexError if it is out of range."""
     if not input.ndim:
-        raise error(
-            IndexError,
-            who,
-            f"{who}() cannot be applied to a 0-dim tensor.",
-            "use the tensor itself, or .item() for its value",
-        )
+        what = f"{who}() cannot be applied to a 0-dim tensor."
+        raise error(IndexError, who, what, "use the tensor itself, or .item() for its value")
     d, i = axis(dim, input.ndim, who), int(index)
     n = input.shape[d]
     if not -n <= i < n:
-        raise error(
-            IndexError,
-            who,
-            f"index {i} out of range for tensor of size {list(input.shape)} at dimension {d}",
-            f"use an index from {-n} to {n - 1}" if n else "skip the call for an empty dimension",
-        )
+        what = f"index {i} out of range for tensor of size {list(input.shape)} at dimension {d}"
+        fix = f"use an index from {-n} to {n - 1}" if n else "skip the call for an empty dimension"
+        raise error(IndexError, who, what, fix)
     return d, i
 
 
@@ -305,20 +279,12 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
         raise error(TypeError, "narrow", f"argument 'start' must be int, not float: {start}", f"write start={i}")
     n = input.shape[d]
     if not -n <= i <= n:
-        raise error(
-            IndexError,
-            "narrow",
-            f"start out of range (expected to be in range of [{-n}, {n}], but got {i})",
-            f"use a start from {-n} to {n}",
-        )
+        what = f"start out of range (expected to be in range of [{-n}, {n}], but got {i})"
+        raise error(IndexError, "narrow", what, f"use a start from {-n} to {n}")
     i = i + n if i < 0 else i
     if m < 0 or i + m > n:
-        raise error(
-            RuntimeError,
-            "narrow",
-            f"start ({i}) + length ({m}) exceeds dimension size ({n})" if m >= 0 else f"length is negative: {m}",
-            f"use a length from 0 to {n - i}",
-        )
+        what = f"start ({i}) + length ({m}) exceeds dimension size ({n})" if m >= 0 else f"length is negative: {m}"
+        raise error(RuntimeError, "narrow", what, f"use a length from 0 to {n - i}")
     return part(input, d, i, i + m)
 
 
@@ -349,12 +315,9 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple:
     d, m = axis(dim, tensor.ndim, "split"), int(split_size_or_sections)
     n = sizes_of("split", tensor)[d]
     if m < 0 or m == 0 and n:
-        raise error(
-            RuntimeError,
-            "split",
-            f"split_size can only be 0 if dimension size is 0, but got split_size {m} and dimension size of {n}",
-            f"write split(tensor, {max(n // 2, 1)}) for parts of that size, chunk(tensor, 2) for a number of parts",
-        )
+        what = f"split_size can only be 0 if dimension size is 0, but got split_size {m} and dimension size of {n}"
+        fix = f"write split(tensor, {max(n // 2, 1)}) for parts of that size, chunk(tensor, 2) for a number of parts"
+        raise error(RuntimeError, "split", what, fix)
     room_for("split", n // max(m, 1))
     return parts(tensor, d, [min(end, n) for end in range(m, n + m, m)] if n else [0])
 
@@ -381,12 +344,8 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence, dim: int = 0) -> tupl
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple:
     """Cut a dimension into `chunks` parts of equal size, the last smaller, or into fewer; return a tuple of views."""
     if chunks <= 0:
-        raise error(
-            RuntimeError,
-            "chunk",
-            f"chunk expects `chunks` to be greater than 0, got: {chunks}",
-            "write chunks=1 for one part",
-        )
+        what = f"chunk expects `chunks` to be greater than 0, got: {chunks}"
+        raise error(RuntimeError, "chunk", what, "write chunks=1 for one part")
     n = sizes_of("chunk", input)[axis(dim, input.ndim, "chunk")]
     room_for("chunk", min(chunks, n) if n else chunks)
     return split(input, -(-n // chunks), dim) if n else split_with_sizes(input, [0] * chunks, dim)
@@ -400,12 +359,8 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
     cuts = indices_or_sections.tolist() if isinstance(indices_or_sections, Tensor) else indices_or_sections
     if isinstance(cuts, int):
         if cuts <= 0:
-            raise error(
-                RuntimeError,
-                "tensor_split",
-                f"number of sections must be larger than 0, got {cuts}",
-                "write tensor_split(input, 2)",
-            )
+            what = f"number of sections must be larger than 0, got {cuts}"
+            raise error(RuntimeError, "tensor_split", what, "write tensor_split(input, 2)")
         room_for("tensor_split", cuts)
         small, larger = divmod(n, cuts)
         return parts(input, d, itertools.accumulate([small + (i < larger) for i in range(cuts)]))

@@ -134,12 +134,8 @@ def type_of(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
         short = dtype.rpartition(".")[2].removesuffix("Tensor")
         found = [d for d, name in CALLED.items() if name == short]
         if not found:
-            raise error(
-                ValueError,
-                "type",
-                f"invalid type: {dtype!r}",
-                f"use one of {', '.join(d.name for d in CALLED)} as a dtype",
-            )
+            what = f"invalid type: {dtype!r}"
+            raise error(ValueError, "type", what, f"use one of {', '.join(d.name for d in CALLED)} as a dtype")
         return to(self, found[0], device=CUDA if ".cuda." in dtype else CPU)
     if isinstance(dtype, TensorType):
         return to(self, dtype.dtype, device=CUDA if dtype.is_cuda else CPU)

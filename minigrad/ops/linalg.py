@@ -254,22 +254,14 @@ def matrix_error(who: str, a: np.ndarray, cause: Exception) -> Exception:
     where_ = f"(Batch element {element[0] if len(element) == 1 else element}): " if element else ""
     size = f"the input matrix of size {a.shape[-2]}x{a.shape[-1]}"
     if who == "linalg.cholesky":
-        return error(
-            LinAlgError,
-            who,
-            f"{where_}{size} is not positive-definite",
-            "add a small multiple of the identity: A + 1e-6 * eye(n)",
-        )
+        what = f"{where_}{size} is not positive-definite"
+        return error(LinAlgError, who, what, "add a small multiple of the identity: A + 1e-6 * eye(n)")
     if who in tries:
         return error(
             LinAlgError, who, f"{where_}{size} is singular", "use linalg.pinv, or add a small multiple of the identity"
         )
-    return error(
-        LinAlgError,
-        who,
-        f"{cause}: {size} may hold inf or NaN",
-        "check minigrad.isfinite(A).all(), or run it inside `with minigrad.debug():`",
-    )
+    what = f"{cause}: {size} may hold inf or NaN"
+    return error(LinAlgError, who, what, "check minigrad.isfinite(A).all(), or run it inside `with minigrad.debug():`")
 
 
 def fails(f: Callable, a: np.ndarray) -> bool:

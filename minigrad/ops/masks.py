@@ -80,22 +80,14 @@ def put_operands(x: Tensor, mask: Tensor, source: Tensor) -> tuple:
     """Return the operands of Put for both forms of masked_scatter; a 0-d tensor has shape (1,) in them."""
     check_mask("masked_scatter", mask)
     if source._np_dtype != x._np_dtype:
-        raise error(
-            RuntimeError,
-            "masked_scatter",
-            f"expected self and source to have same dtypes but got {x.dtype} and {source.dtype}",
-            "write source.to(self.dtype)",
-        )
+        what = f"expected self and source to have same dtypes but got {x.dtype} and {source.dtype}"
+        raise error(RuntimeError, "masked_scatter", what, "write source.to(self.dtype)")
     x, mask = (x, mask.expand(x.shape)) if x.ndim else (x.reshape(1), mask.reshape(1))
     places = where_true(mask)
     n = places[0].numel()
     if source.numel() < n:
-        raise error(
-            RuntimeError,
-            "masked_scatter",
-            f"number of elements of source ({source.numel()}) < number of ones in mask ({n})",
-            "pass at least one value for each one in the mask",
-        )
+        what = f"number of elements of source ({source.numel()}) < number of ones in mask ({n})"
+        raise error(RuntimeError, "masked_scatter", what, "pass at least one value for each one in the mask")
     return x, source.reshape(-1)[:n], tuple(range(x.ndim)), False, *places
 
 
@@ -155,12 +147,8 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     `num_classes` defaults to the largest number plus one.  Raises RuntimeError for numbers out of range.
     """
     if input._np_dtype != np.int64:
-        raise error(
-            RuntimeError,
-            "one_hot",
-            f"one_hot is only applicable to index tensor of type LongTensor, got {input.dtype}",
-            "use .long()",
-        )
+        what = f"one_hot is only applicable to index tensor of type LongTensor, got {input.dtype}"
+        raise error(RuntimeError, "one_hot", what, "use .long()")
     a, lead = layout(input)
     if num_classes == -1:
         if lead:
@@ -174,31 +162,19 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     outside = a.size and has_numbers(a) and not in_range(a, num_classes)
     low, high = (int(a.min()), int(a.max())) if outside else (0, -1)
     if low < 0:
-        raise error(
-            RuntimeError,
-            "one_hot",
-            f"class values must be non-negative, got {low}",
-            "write input.clamp(min=0), or input[input >= 0]",
-        )
+        what = f"class values must be non-negative, got {low}"
+        raise error(RuntimeError, "one_hot", what, "write input.clamp(min=0), or input[input >= 0]")
     if num_classes < 1 or high >= num_classes:
-        raise error(
-            RuntimeError,
-            "one_hot",
-            f"class values must be smaller than num_classes, {num_classes}" + (f", got {high}" if a.size else ""),
-            f"write num_classes={high + 1 if a.size else 1}, or -1 to infer it",
-        )
+        what = f"class values must be smaller than num_classes, {num_classes}" + (f", got {high}" if a.size else "")
+        raise error(RuntimeError, "one_hot", what, f"write num_classes={high + 1 if a.size else 1}, or -1 to infer it")
     return OneHot.apply(input, int(num_classes))
 
 
 def check_mask(who: str, mask: Tensor) -> None:
     """Raise RuntimeError unless the mask is boolean."""
     if mask._np_dtype.kind != "b":
-        raise error(
-            RuntimeError,
-            who,
-            f"only supports boolean masks, but got mask with dtype {mask.dtype}",
-            "compare first: mask != 0",
-        )
+        what = f"only supports boolean masks, but got mask with dtype {mask.dtype}"
+        raise error(RuntimeError, who, what, "compare first: mask != 0")
 
 
 def common_size(input: Tensor, mask: Tensor) -> tuple:
@@ -211,12 +187,8 @@ def check_fill(who: str, mask: Tensor, value: Any) -> None:
     check_mask(who, mask)
     check_real(who, value)
     if isinstance(value, Tensor) and value.ndim:
-        raise error(
-            RuntimeError,
-            who,
-            f"only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)",
-            "use where(mask, values, input)",
-        )
+        what = f"only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)"
+        raise error(RuntimeError, who, what, "use where(mask, values, input)")
 
 
 METHODS = {f.__name__: f for f in (masked_fill_, masked_scatter_)}

@@ -320,12 +320,8 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
         raise refused("cdist", f"only supports non-negative p values, got {p}", "write p=2.0")
     modes = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
     if compute_mode not in modes:
-        raise error(
-            ValueError,
-            "cdist",
-            f"{compute_mode} is not a valid value for compute_mode",
-            f"use one of {', '.join(modes)}",
-        )
+        what = f"{compute_mode} is not a valid value for compute_mode"
+        raise error(ValueError, "cdist", what, f"use one of {', '.join(modes)}")
     lead = broadcast("cdist", x1.shape[:-2], x2.shape[:-2])
     fast = p == 2 and (compute_mode == modes[1] or compute_mode == modes[0] and max(x1.shape[-2], x2.shape[-2]) > 25)
     return Cdist.apply(x1.expand((*lead, *x1.shape[-2:])), x2.expand((*lead, *x2.shape[-2:])), p, fast)

@@ -182,12 +182,9 @@ def nonempty(input: Tensor, dims: Any, who: str) -> None:
     for d in dims if 0 in sizes else ():
         if sizes[d] == 0:
             shape = tuple(input.shape)
-            raise error(
-                IndexError,
-                who,
-                f"Expected reduction dim {d} to have non-zero size, but the shape is {shape}",
-                "check input.numel() > 0 first, or name a dimension that is not empty: dim=",
-            )
+            what = f"Expected reduction dim {d} to have non-zero size, but the shape is {shape}"
+            fix = "check input.numel() > 0 first, or name a dimension that is not empty: dim="
+            raise error(IndexError, who, what, fix)
 
 
 def choose(cls: Any, input: Tensor, dim: Any, keepdim: bool, who: str) -> Any:
@@ -313,11 +310,7 @@ def place_of(cls: Any, input: Tensor, dim: int | None, keepdim: bool, who: str) 
     if dim is not None:
         return choose(cls, input, dim, keepdim, who)
     if input.numel() == 0:
-        raise error(
-            IndexError,
-            who,
-            f"Expected reduction dim to be specified for input.numel() == 0 (shape {tuple(input.shape)})",
-            "check input.numel() > 0 first, or name a dimension that is not empty: dim=",
-        )
+        what = f"Expected reduction dim to be specified for input.numel() == 0 (shape {tuple(input.shape)})"
+        raise error(IndexError, who, what, "check input.numel() > 0 first, or name a dimension that is not empty: dim=")
     found = cls.apply(input.reshape(-1), 0, False)
     return found.reshape((1,) * input.ndim) if keepdim else found

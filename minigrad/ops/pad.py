@@ -140,30 +140,19 @@ def check_lengths(widths: list, rank: int) -> None:
             "write two numbers, before and after, for each dimension, the last one first: pad(x, (left, right, top, bottom))",
         )
     if len(widths) > 2 * rank:
-        raise error(
-            RuntimeError,
-            "pad",
-            f"padding length {len(widths)} is more than twice the number of dimensions, {rank}",
-            f"write at most {2 * rank} numbers, two for each dimension, the last one first",
-        )
+        what = f"padding length {len(widths)} is more than twice the number of dimensions, {rank}"
+        fix = f"write at most {2 * rank} numbers, two for each dimension, the last one first"
+        raise error(RuntimeError, "pad", what, fix)
 
 
 def check_mode(input: Tensor, widths: list, mode: str, value: float | None) -> None:
     """Raise an error for a mode that does not exist, or does not support the number of dimensions or a value."""
     if mode not in SOURCES:
-        raise error(
-            NotImplementedError,
-            "pad",
-            f"unrecognised padding mode {mode!r}",
-            "use constant, reflect, replicate or circular",
-        )
+        what = f"unrecognised padding mode {mode!r}"
+        raise error(NotImplementedError, "pad", what, "use constant, reflect, replicate or circular")
     if value is not None and value != 0:
-        raise error(
-            RuntimeError,
-            "pad",
-            f"padding mode {mode!r} doesn't take in value argument",
-            "leave value= out, or write mode='constant'",
-        )
+        what = f"padding mode {mode!r} doesn't take in value argument"
+        raise error(RuntimeError, "pad", what, "leave value= out, or write mode='constant'")
     if input.ndim - len(widths) // 2 not in (1, 2) or len(widths) > 6:
         raise error(
             NotImplementedError,
@@ -237,12 +226,8 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:
             "use tile, or prepend ones",
         )
     if any(n < 0 for n in times):
-        raise error(
-            RuntimeError,
-            "repeat",
-            f"negative numbers of copies in {times}",
-            "pass numbers of copies that are not negative",
-        )
+        what = f"negative numbers of copies in {times}"
+        raise error(RuntimeError, "repeat", what, "pass numbers of copies that are not negative")
     shape = (1,) * lead + tuple(input.shape)
     columns = reshape(input, [m for n in shape for m in (1, n)])
     copies = expand(columns, [m for r, n in zip(times, shape) for m in (r, n)])
@@ -295,12 +280,8 @@ def repeat_interleave(
                 f"pass one number, or {input.shape[d]} of them",
             )
         if (counts < 0).any():
-            raise error(
-                RuntimeError,
-                "repeat_interleave",
-                f"repeats can not be negative: {int(counts.min())}",
-                "write repeats.clamp(min=0)",
-            )
+            what = f"repeats can not be negative: {int(counts.min())}"
+            raise error(RuntimeError, "repeat_interleave", what, "write repeats.clamp(min=0)")
         return index_select(input, d, wrap(np.repeat(to_device_of(np.arange(counts.size), counts), counts)))
     n = int(repeats)
     if n < 0:

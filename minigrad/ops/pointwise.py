@@ -130,12 +130,8 @@ def scale(who: str, alpha: Any, *operands: Any) -> Any:
     if isinstance(alpha, float) and not any(
         [isinstance(a, float) or isinstance(a, Tensor) and a._np_dtype in FLOATS for a in operands]
     ):
-        raise error(
-            RuntimeError,
-            who,
-            f"For integral input tensors, argument alpha must not be a floating point number, got {alpha}",
-            "convert a tensor to float first, or pass an integer",
-        )
+        what = f"For integral input tensors, argument alpha must not be a floating point number, got {alpha}"
+        raise error(RuntimeError, who, what, "convert a tensor to float first, or pass an integer")
     check_fits(who, operands[0], alpha)
     return alpha
 
@@ -189,12 +185,8 @@ class Pow(Pointwise):
     @classmethod
     def impl(cls, x: Any, y: Any) -> np.ndarray:
         if isinstance(y, int) and y < 0 and isinstance(x, np.ndarray) and x.dtype not in FLOATS:
-            raise error(
-                RuntimeError,
-                "pow",
-                f"Integers to negative integer powers are not allowed, got {y} for a tensor of {x.dtype}",
-                "convert the base: x.float() ** y",
-            )
+            what = f"Integers to negative integer powers are not allowed, got {y} for a tensor of {x.dtype}"
+            raise error(RuntimeError, "pow", what, "convert the base: x.float() ** y")
         if isinstance(y, int) and isinstance(x, np.ndarray):
             check_number("pow", x.dtype, y)
         found = simple_power(x, y)
@@ -388,12 +380,8 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Any:
         raise error(NotImplementedError, "lerp", f"not implemented for {input.dtype}", "convert to float first")
     for name, t in (("end", end), ("weight", weight)):
         if isinstance(t, Tensor) and t.ndim and t.dtype != input.dtype:
-            raise error(
-                RuntimeError,
-                "lerp",
-                f"expected dtype {input.dtype} for `{name}` but got dtype {t.dtype}",
-                f"write {name}.to(input.dtype)",
-            )
+            what = f"expected dtype {input.dtype} for `{name}` but got dtype {t.dtype}"
+            raise error(RuntimeError, "lerp", what, f"write {name}.to(input.dtype)")
     check_fits("lerp", input, weight)
     return Lerp, (input, end, weight)
 
@@ -437,11 +425,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Any:
     """Return input + value * tensor1 / tensor2.  Raises RuntimeError if both tensors of the quotient are integers."""
     if not tensor1.is_floating_point() and not tensor2.is_floating_point():
-        raise error(
-            RuntimeError,
-            "addcdiv",
-            "Integer division with addcdiv is no longer supported",
-            "convert tensor1 to float, or divide with div()",
-        )
+        what = "Integer division with addcdiv is no longer supported"
+        raise error(RuntimeError, "addcdiv", what, "convert tensor1 to float, or divide with div()")
     check_fits("addcdiv", input, value)
     return Addcdiv, (input, tensor1, tensor2, value)

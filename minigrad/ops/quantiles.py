@@ -193,19 +193,11 @@ def ranks(input: Tensor, q: Any, interpolation: str, who: str) -> Tensor:
         raise error(RuntimeError, who, f"input tensor must be either float or double dtype, got {input.dtype.name}",
                     "convert it first: x.float()")  # fmt: skip
     if input.numel() == 0:
-        raise error(
-            RuntimeError,
-            who,
-            f"input tensor must be non-empty, got shape {tuple(input.shape)}",
-            "check input.numel() > 0 first",
-        )
+        what = f"input tensor must be non-empty, got shape {tuple(input.shape)}"
+        raise error(RuntimeError, who, what, "check input.numel() > 0 first")
     if interpolation not in INTERPOLATIONS:
-        raise error(
-            RuntimeError,
-            who,
-            f"interpolation must be one of {', '.join(INTERPOLATIONS)}, got {interpolation}",
-            "write interpolation='linear'",
-        )
+        what = f"interpolation must be one of {', '.join(INTERPOLATIONS)}, got {interpolation}"
+        raise error(RuntimeError, who, what, "write interpolation='linear'")
     given = q if isinstance(q, Tensor) else wrap(placed(np.asarray(q, input._np_dtype), input.device))
     if given._np_dtype != input._np_dtype or given.ndim > 1:
         raise error(

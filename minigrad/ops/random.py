@@ -45,12 +45,9 @@ def draw(who: str, shape: Any, generator: Generator | None, sample: Callable, de
         return wrap(as_array(sample(default_generator._rng, tuple(shape))))
     layers = current().layers()
     if any(getattr(layer, "randomness", None) == "error" for layer in layers):
-        raise error(
-            RuntimeError,
-            who,
-            "vmap: called random operation while in randomness error mode",
-            'pass randomness="different" to vmap for separate numbers for each example, or randomness="same"',
-        )
+        what = "vmap: called random operation while in randomness error mode"
+        fix = 'pass randomness="different" to vmap for separate numbers for each example, or randomness="same"'
+        raise error(RuntimeError, who, what, fix)
     batches = [layer for layer in layers if getattr(layer, "randomness", None) == "different"]
     size = (*[layer.size for layer in batches], *shape)
     drawn_from = source(generator, on_device(default_device() if device is None else device), who)
@@ -99,19 +96,12 @@ def integers(
     if isinstance(low, float) or isinstance(high, float):
         raise error(TypeError, who, f"expects integers as limits, got low={low} and high={high}", "round them first")
     if low >= high:
-        raise error(
-            RuntimeError,
-            who,
-            f"expects low to be less than high, but got low={low} >= high={high}",
-            f"write low={high}, high={low}" if low > high else f"write high={high + 1}",
-        )
+        what = f"expects low to be less than high, but got low={low} >= high={high}"
+        fix = f"write low={high}, high={low}" if low > high else f"write high={high + 1}"
+        raise error(RuntimeError, who, what, fix)
     if dtype.kind in "iu" and not (least(dtype) <= low and high - 1 <= largest(dtype)):
-        raise error(
-            RuntimeError,
-            who,
-            f"the limits {low} and {high} - 1 are out of bounds for {dtype}",
-            "choose dtype=minigrad.int64, or limits that fit",
-        )
+        what = f"the limits {low} and {high} - 1 are out of bounds for {dtype}"
+        raise error(RuntimeError, who, what, "choose dtype=minigrad.int64, or limits that fit")
     # NumPy takes 3 microseconds to multiply the sizes
     sample = lambda rng, size: rng.integers(low, high, math.prod(size)).astype(dtype, copy=False).reshape(size)
     return draw(who, shape, generator, sample, device)
@@ -164,12 +154,8 @@ def randint(
     if low is None:
         low, high = high, None
     if size is None or low is None:
-        raise error(
-            TypeError,
-            "randint",
-            "missing the arguments high or size",
-            "write randint(high, size) or randint(low, high, size)",
-        )
+        what = "missing the arguments high or size"
+        raise error(TypeError, "randint", what, "write randint(high, size) or randint(low, high, size)")
     if high is None:
         low, high = 0, low
     target = dtypes.I8 if dtype is None else dtypes.numpy_dtype(dtype)
@@ -252,12 +238,8 @@ class Bernoulli(Draw):
     @staticmethod
     def impl(p: np.ndarray, noise: np.ndarray) -> np.ndarray:
         if p.size and has_numbers(p) and not (p.min() >= 0 and p.max() <= 1):
-            raise error(
-                RuntimeError,
-                "bernoulli",
-                f"probabilities must be in [0, 1], found {float(p.min()):g} to {float(p.max()):g}",
-                "pass probabilities, not logits: use sigmoid",
-            )
+            what = f"probabilities must be in [0, 1], found {float(p.min()):g} to {float(p.max()):g}"
+            raise error(RuntimeError, "bernoulli", what, "pass probabilities, not logits: use sigmoid")
         return (noise < p).astype(p.dtype)
 
 
@@ -272,12 +254,8 @@ class Normal(Draw):
     @staticmethod
     def impl(mean: Any, std: Any, noise: np.ndarray) -> np.ndarray:
         if np.size(std) and has_numbers(std) and not np.min(std) >= 0:
-            raise error(
-                RuntimeError,
-                "normal",
-                f"expects all elements of std >= 0.0, but found {float(np.min(std)):g}",
-                "write std.abs(), or logstd.exp()",
-            )
+            what = f"expects all elements of std >= 0.0, but found {float(np.min(std)):g}"
+            raise error(RuntimeError, "normal", what, "write std.abs(), or logstd.exp()")
         return noise * std + mean
 
     def vmap(info: Any, in_dims: tuple, mean: Any, std: Any, noise: Tensor) -> tuple:
@@ -324,19 +302,11 @@ class Multinomial(NonDifferentiable):
     def impl(p: np.ndarray, noise: np.ndarray, n: int, replacement: bool) -> np.ndarray:
         p = halves.widened(p)  # noise in float32 leaves half-precision p unconverted
         if has_numbers(p) and not (np.isfinite(p).all() and (p >= 0).all()):
-            raise error(
-                RuntimeError,
-                "multinomial",
-                "probability tensor contains either `inf`, `nan` or element < 0",
-                "pass weights of at least 0, such as logits.softmax(-1)",
-            )
+            what = "probability tensor contains either `inf`, `nan` or element < 0"
+            raise error(RuntimeError, "multinomial", what, "pass weights of at least 0, such as logits.softmax(-1)")
         if has_numbers(p) and not (p.sum(-1) > 0).all():
-            raise error(
-                RuntimeError,
-                "multinomial",
-                "invalid multinomial distribution (sum of probabilities <= 0)",
-                "pass at least one positive weight per row",
-            )
+            what = "invalid multinomial distribution (sum of probabilities <= 0)"
+            raise error(RuntimeError, "multinomial", what, "pass at least one positive weight per row")
         if not replacement:  # exponential clocks: the one of rate p rings first with probability p
             with np.errstate(all="ignore"):
                 order = np.argsort(np.where(p > 0, noise / p, np.inf), axis=-1, kind="stable")
@@ -376,12 +346,8 @@ def normal(
     """
     tensors = [t for t in (mean, std) if isinstance(t, Tensor)]
     if not tensors and size is None:
-        raise error(
-            TypeError,
-            "normal",
-            "missing the argument size: neither mean nor std is a tensor",
-            "write normal(0, 1, (2, 3))",
-        )
+        what = "missing the argument size: neither mean nor std is a tensor"
+        raise error(TypeError, "normal", what, "write normal(0, 1, (2, 3))")
     shape = broadcast_shapes(*[t.shape for t in tensors]) if tensors else sizes((size,), None, "normal")
     target, place = (tensors[0]._np_dtype, tensors[0].device) if tensors else (chosen(dtype), device)
     return Normal.apply(mean, std, gaussian(shape, target, generator, "normal", place))
@@ -431,26 +397,14 @@ def multinomial(
     positions (unless `replacement`).
     """
     if input.ndim not in (1, 2):
-        raise error(
-            RuntimeError,
-            "multinomial",
-            f"the weights must be 1 or 2 dim, got shape {tuple(input.shape)}",
-            "write input.reshape(-1, input.shape[-1])",
-        )
+        what = f"the weights must be 1 or 2 dim, got shape {tuple(input.shape)}"
+        raise error(RuntimeError, "multinomial", what, "write input.reshape(-1, input.shape[-1])")
     if input._np_dtype not in dtypes.FLOATS:
-        raise error(
-            RuntimeError,
-            "multinomial",
-            f"only supports floating-point dtypes for input, got: {input.dtype}",
-            "write input.float()",
-        )
+        what = f"only supports floating-point dtypes for input, got: {input.dtype}"
+        raise error(RuntimeError, "multinomial", what, "write input.float()")
     if num_samples <= 0:
-        raise error(
-            RuntimeError,
-            "multinomial",
-            f"cannot sample n_sample <= 0 samples, got {num_samples}",
-            "write num_samples=1",
-        )
+        what = f"cannot sample n_sample <= 0 samples, got {num_samples}"
+        raise error(RuntimeError, "multinomial", what, "write num_samples=1")
     if not replacement and num_samples > input.shape[-1]:
         raise error(
             RuntimeError,
@@ -471,12 +425,8 @@ def multinomial(
 def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with numbers uniform in [low, high)."""
     if not low <= high:
-        raise error(
-            RuntimeError,
-            "uniform_",
-            f"expects to return a [from, to) range, but found from={low} > to={high}",
-            f"write uniform_({high}, {low})",
-        )
+        what = f"expects to return a [from, to) range, but found from={low} > to={high}"
+        raise error(RuntimeError, "uniform_", what, f"write uniform_({high}, {low})")
     dtypes.check_fits("uniform_", self._np_dtype, low, high, high - low)
     noise = uniform(self.shape, self._np_dtype, generator, "uniform_", self.device)
     return inplace(Copy, self, noise * (high - low) + low)
@@ -485,12 +435,8 @@ def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Ge
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with normal numbers."""
     if not std >= 0:
-        raise error(
-            RuntimeError,
-            "normal_",
-            f"expects std >= 0.0, but found std {std}",
-            "pass a std of at least 0; for a variance v, write v ** 0.5",
-        )
+        what = f"expects std >= 0.0, but found std {std}"
+        raise error(RuntimeError, "normal_", what, "pass a std of at least 0; for a variance v, write v ** 0.5")
     noise = gaussian(self.shape, self._np_dtype, generator, "normal_", self.device)
     return inplace(Copy, self, noise * std + mean)
 

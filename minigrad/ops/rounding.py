@@ -38,12 +38,8 @@ def check_integer_division(name: str, x: Any, y: Any) -> bool:
     """Return True if the operands are integers; raise RuntimeError for an integer division by zero."""
     integers = y.dtype not in FLOATS if isinstance(y, np.ndarray) else x.dtype not in FLOATS
     if integers and np.size(x) and np.any(y == 0):
-        raise error(
-            RuntimeError,
-            name,
-            "ZeroDivisionError: cannot divide an integer by 0",
-            "divide as floats, which gives an infinity or NaN",
-        )
+        what = "ZeroDivisionError: cannot divide an integer by 0"
+        raise error(RuntimeError, name, what, "divide as floats, which gives an infinity or NaN")
     return integers
 
 
@@ -136,12 +132,8 @@ def div(input: Tensor, other: Any, *, rounding_mode: str | None = None) -> Any:
     """
     modes = {None: Div, "floor": FloorDivide, "trunc": TruncDivide}
     if rounding_mode not in modes:
-        raise error(
-            RuntimeError,
-            "div",
-            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found {rounding_mode!r}",
-            "write rounding_mode='floor'",
-        )
+        what = f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found {rounding_mode!r}"
+        raise error(RuntimeError, "div", what, "write rounding_mode='floor'")
     return modes[rounding_mode], (input, other)
 
 

@@ -280,12 +280,8 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     Raises NotImplementedError for integers, as PyTorch does.
     """
     if input._np_dtype not in dtypes.FLOATS:
-        raise error(
-            NotImplementedError,
-            "logcumsumexp",
-            f"not implemented for {input.dtype.name}",
-            "convert it first: x.float()",
-        )
+        what = f"not implemented for {input.dtype.name}"
+        raise error(NotImplementedError, "logcumsumexp", what, "convert it first: x.float()")
     return along(Logcumsumexp, input, dim, "logcumsumexp")
 
 
@@ -321,12 +317,8 @@ def diff(
     """
     d = axis(dim, input.ndim, "diff")
     if not input.ndim:
-        raise error(
-            RuntimeError,
-            "diff",
-            "expects input to be at least one-dimensional, got a 0-d tensor",
-            "write input.unsqueeze(0)",
-        )
+        what = "expects input to be at least one-dimensional, got a 0-d tensor"
+        raise error(RuntimeError, "diff", what, "write input.unsqueeze(0)")
     if n < 0:
         raise error(RuntimeError, "diff", f"order must be non-negative but got {n}", "write n=1")
     ends = [t for t in (prepend, input, append) if t is not None]

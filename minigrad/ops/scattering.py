@@ -118,12 +118,8 @@ def scatter(
     """
     src, writers = value if src is None else src, {None: Scatter, "add": ScatterAdd, "multiply": ScatterProd}
     if reduce not in writers:
-        raise error(
-            RuntimeError,
-            "scatter",
-            f"reduce argument must be either add or multiply, got {reduce!r}",
-            "use scatter_reduce(dim, index, src, 'amax') for other reductions",
-        )
+        what = f"reduce argument must be either add or multiply, got {reduce!r}"
+        raise error(RuntimeError, "scatter", what, "use scatter_reduce(dim, index, src, 'amax') for other reductions")
     if input._np_dtype.kind in "iu" and not isinstance(src, Tensor):
         src = fitting(src, input._np_dtype, "scatter").item()
     check_fits("scatter", input, src)
@@ -205,12 +201,8 @@ def index_reduce(
 def neutral_element(x: Tensor, reduce: str) -> Any:
     """Return the neutral element of a reduction."""
     if reduce not in ("sum", "mean", "prod", "amax", "amin"):
-        raise error(
-            RuntimeError,
-            "scatter_reduce",
-            f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce!r}",
-            "write reduce='sum'",
-        )
+        what = f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce!r}"
+        raise error(RuntimeError, "scatter_reduce", what, "write reduce='sum'")
     if reduce in ("sum", "mean", "prod"):
         return int(reduce == "prod")
     d = x._np_dtype

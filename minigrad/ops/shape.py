@@ -143,25 +143,13 @@ def inferred(input: Tensor, shape: tuple, who: str) -> tuple:
         return found
     n = math.prod(input._sizes)
     if shape.count(-1) > 1:
-        raise error(
-            RuntimeError,
-            who,
-            f"only one dimension can be inferred, but shape {shape} has {shape.count(-1)} of -1",
-            "keep one -1 and write the other sizes as numbers",
-        )
+        what = f"only one dimension can be inferred, but shape {shape} has {shape.count(-1)} of -1"
+        raise error(RuntimeError, who, what, "keep one -1 and write the other sizes as numbers")
     if -1 in shape and math.prod(shape) == n == 0:
-        raise error(
-            RuntimeError,
-            who,
-            f"cannot reshape a tensor of 0 elements into shape {shape}: the -1 could be any size",
-            "write all its sizes as numbers",
-        )
-    raise error(
-        RuntimeError,
-        who,
-        f"shape {shape} is invalid for input of size {n} (shape {tuple(input.shape)})",
-        f"choose sizes whose product is {n}; one of them may be -1, to be computed",
-    )
+        what = f"cannot reshape a tensor of 0 elements into shape {shape}: the -1 could be any size"
+        raise error(RuntimeError, who, what, "write all its sizes as numbers")
+    what = f"shape {shape} is invalid for input of size {n} (shape {tuple(input.shape)})"
+    raise error(RuntimeError, who, what, f"choose sizes whose product is {n}; one of them may be -1, to be computed")
 
 
 @op("T(2, 6), (3, 4)", "T(2, 6), (-1,)", "T(4, 3).mT, (2, 6)", "T(), (1, 1)", "T(0, 3), (3, 0)")
@@ -277,12 +265,8 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence) -> Tensor:
     d, shape, sizes = axis(dim, input.ndim, "unflatten"), tuple(input.shape), tuple(sizes)
     known = math.prod([s for s in sizes if s != -1])
     if sizes.count(-1) > 1 or (known != shape[d] if -1 not in sizes else known == 0 or shape[d] % known):
-        raise error(
-            RuntimeError,
-            "unflatten",
-            f"sizes {sizes} don't multiply up to the size of dimension {dim}, which is {shape[d]}",
-            f"choose sizes whose product is {shape[d]}; one of them may be -1",
-        )
+        what = f"sizes {sizes} don't multiply up to the size of dimension {dim}, which is {shape[d]}"
+        raise error(RuntimeError, "unflatten", what, f"choose sizes whose product is {shape[d]}; one of them may be -1")
     sizes = tuple([shape[d] // known if s == -1 else s for s in sizes])
     return view(input, (*shape[:d], *sizes, *shape[d + 1 :]))
 
@@ -321,12 +305,8 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
         )
     order = tuple([axis(d, n, "permute") for d in order])
     if len(set(order)) != n:
-        raise error(
-            RuntimeError,
-            "permute",
-            f"duplicate dims are not allowed, got {shape_from(dims)}",
-            "name every dimension once",
-        )
+        what = f"duplicate dims are not allowed, got {shape_from(dims)}"
+        raise error(RuntimeError, "permute", what, "name every dimension once")
     return Permute.apply(input, order)
 
 
@@ -346,20 +326,12 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     n = input.ndim
     sources, places = [d if isinstance(d, (tuple, list)) else (d,) for d in (source, destination)]
     if len(sources) != len(places):
-        raise error(
-            RuntimeError,
-            "movedim",
-            f"source {sources} and destination {places} should have the same number of dims",
-            "write movedim((0, 1), (2, 3)): one position for each dimension",
-        )
+        what = f"source {sources} and destination {places} should have the same number of dims"
+        raise error(RuntimeError, "movedim", what, "write movedim((0, 1), (2, 3)): one position for each dimension")
     sources, places = [[axis(d, n, "movedim") for d in ds] for ds in (sources, places)]
     if len(set(sources)) != len(sources) or len(set(places)) != len(places):
-        raise error(
-            RuntimeError,
-            "movedim",
-            f"repeated dim in source {sources} or destination {places}",
-            "name every dimension once",
-        )
+        what = f"repeated dim in source {sources} or destination {places}"
+        raise error(RuntimeError, "movedim", what, "name every dimension once")
     order = [d for d in range(n) if d not in sources]
     for place, d in sorted(zip(places, sources)):
         order.insert(place, d)
@@ -370,12 +342,8 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
 def t(input: Tensor) -> Tensor:
     """Transpose a matrix; tensors of fewer dimensions stay unchanged.  A view."""
     if input.ndim > 2:
-        raise error(
-            RuntimeError,
-            "t",
-            f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D",
-            "use .mT or transpose(d0, d1)",
-        )
+        what = f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D"
+        raise error(RuntimeError, "t", what, "use .mT or transpose(d0, d1)")
     return T.apply(input, tuple(range(input.ndim))[::-1])
 
 
@@ -387,12 +355,8 @@ def reverse(self: Tensor) -> Tensor:
 def matrix_transpose(self: Tensor) -> Tensor:
     """`.mT`: the last two dimensions swapped, as a view."""
     if self.ndim == 1:
-        raise error(
-            RuntimeError,
-            "mT",
-            "tensor.mT is only supported on matrices or batches of matrices, got a 1-D tensor",
-            "write x.unsqueeze(-1) for a column, x.unsqueeze(0) for a row",
-        )
+        what = "tensor.mT is only supported on matrices or batches of matrices, got a 1-D tensor"
+        raise error(RuntimeError, "mT", what, "write x.unsqueeze(-1) for a column, x.unsqueeze(0) for a row")
     return transpose(self, -2, -1) if self.ndim else self
 
 

@@ -69,12 +69,9 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Any:
     check_real("index_fill", value)
     if isinstance(value, Tensor):
         if value.ndim:
-            raise error(
-                RuntimeError,
-                "index_fill",
-                f"only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)",
-                "pass a number, or use index_copy with a slice for each index",
-            )
+            what = f"only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)"
+            fix = "pass a number, or use index_copy with a slice for each index"
+            raise error(RuntimeError, "index_fill", what, fix)
         value = value.to(x.dtype).expand((*x.shape[:d], index.numel(), *x.shape[d + 1 :]))
     return Put, (x, value, (d,), False, index)
 
@@ -146,12 +143,8 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
         found += columns
         d += len(columns) or 1
     if d > input.ndim:
-        raise error(
-            IndexError,
-            "index_put",
-            f"too many indices for tensor of dimension {input.ndim} (got {d})",
-            f"pass at most {input.ndim} tensors of indices",
-        )
+        what = f"too many indices for tensor of dimension {input.ndim} (got {d})"
+        raise error(IndexError, "index_put", what, f"pass at most {input.ndim} tensors of indices")
     if not found:
         raise error(TypeError, "index_put", "needs at least one tensor of indices", "write x[...] = values")
     check_meeting("index_put", found)
@@ -163,12 +156,8 @@ def slices(who: str, x: Tensor, dim: int, index: Tensor, kind: type, low: int = 
     d = axis(dim, x.ndim, who)
     check_index(who, index, RuntimeError)
     if len(index._sizes) > 1:
-        raise error(
-            IndexError,
-            who,
-            f"index is supposed to be a vector, got shape {tuple(index.shape)}",
-            "write index.flatten()",
-        )
+        what = f"index is supposed to be a vector, got shape {tuple(index.shape)}"
+        raise error(IndexError, who, what, "write index.flatten()")
     x, index = [t if t._sizes else t.reshape(1) for t in (x, index)]
     check_range(who, index, x._sizes[d], d, kind, low)
     return x, d, index
@@ -193,10 +182,6 @@ def sliced(who: str, x: Tensor, dim: int, index: Tensor, source: Tensor, accumul
             notes=[sketch({"wanted": size, "source": tuple(source.shape)})],
         )
     if source._np_dtype != x._np_dtype:
-        raise error(
-            RuntimeError,
-            who,
-            f"self ({x.dtype}) and source ({source.dtype}) must have the same dtype",
-            "write source.to(input.dtype)",
-        )
+        what = f"self ({x.dtype}) and source ({source.dtype}) must have the same dtype"
+        raise error(RuntimeError, who, what, "write source.to(input.dtype)")
     return Put, (x, source, (d,), accumulate, index)

@@ -240,12 +240,8 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     """Return (values, indices) of the k largest, or smallest, elements of a dimension, in order."""
     x, d = row_of(input, dim, "topk")
     if not 0 <= k <= x.shape[d]:
-        raise error(
-            RuntimeError,
-            "topk",
-            f"selected index k out of range: k is {k}, the dimension has {x.shape[d]} elements",
-            f"write k={x.shape[d]}, or less: min(k, x.shape[{d}])",
-        )
+        what = f"selected index k out of range: k is {k}, the dimension has {x.shape[d]} elements"
+        raise error(RuntimeError, "topk", what, f"write k={x.shape[d]}, or less: min(k, x.shape[{d}])")
     indices = First.apply(x, int(k), d, bool(largest))
     values = Gather.apply(x, d, indices)
     return return_types.topk(*(shaped_as(input, values, indices) if k else (values, indices)))
@@ -257,12 +253,8 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Sel
     x, d = row_of(input, dim, "kthvalue")
     nonempty(x, (d,), "kthvalue")
     if not 1 <= k <= x.shape[d]:
-        raise error(
-            RuntimeError,
-            "kthvalue",
-            f"selected number k out of range for dimension {d}: k is {k}, there are {x.shape[d]}",
-            f"write k from 1 to {x.shape[d]}",
-        )
+        what = f"selected number k out of range for dimension {d}: k is {k}, there are {x.shape[d]}"
+        raise error(RuntimeError, "kthvalue", what, f"write k from 1 to {x.shape[d]}")
     indices = Ranked.apply(x, int(k) - 1, d)
     values = Gather.apply(x, d, indices)
     if not input.ndim:
@@ -362,12 +354,8 @@ def searchsorted(
     A sequence of several dimensions has one row for each row of `input`.
     """
     if side not in (None, "left", "right") or side == "left" and right:
-        raise error(
-            RuntimeError,
-            "searchsorted",
-            f"side can only be 'left' or 'right' and must not contradict right={right}, got {side!r}",
-            "write side='left', or only right=True",
-        )
+        what = f"side can only be 'left' or 'right' and must not contradict right={right}, got {side!r}"
+        raise error(RuntimeError, "searchsorted", what, "write side='left', or only right=True")
     rows, values = sorted_sequence, as_tensor(input, sorted_sequence)
     if rows.ndim == 0 or rows.ndim > 1 and rows.shape[:-1] != values.shape[:-1]:
         raise error(
@@ -399,12 +387,8 @@ def searchsorted(
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """Return the index of each element's bucket between sorted `boundaries`."""
     if boundaries.ndim != 1:
-        raise error(
-            RuntimeError,
-            "bucketize",
-            f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})",
-            "write boundaries.flatten()",
-        )
+        what = f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})"
+        raise error(RuntimeError, "bucketize", what, "write boundaries.flatten()")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
@@ -420,12 +404,8 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
             "write input.flatten().long(), with no negative numbers",
         )
     if weights is not None and weights.shape != input.shape:
-        raise error(
-            RuntimeError,
-            "bincount",
-            f"weights should be 1-d and have the same length as input, got {tuple(weights.shape)}",
-            f"pass weights of shape {tuple(input.shape)}",
-        )
+        what = f"weights should be 1-d and have the same length as input, got {tuple(weights.shape)}"
+        raise error(RuntimeError, "bincount", what, f"pass weights of shape {tuple(input.shape)}")
     if minlength < 0:
         raise error(RuntimeError, "bincount", f"minlength should be >= 0, got {minlength}", "write minlength=0")
     return BinCount.apply(input, weights, int(minlength))

@@ -58,12 +58,8 @@ class LBFGS(Optimizer):
             max_eval = max_iter * 5 // 4
         super().__init__(params, settings(locals()))
         if len(self.param_groups) != 1:
-            raise error(
-                ValueError,
-                "LBFGS",
-                f"has one state for all parameters, but got {len(self.param_groups)} parameter groups",
-                "pass one list of parameters",
-            )
+            what = f"has one state for all parameters, but got {len(self.param_groups)} parameter groups"
+            raise error(ValueError, "LBFGS", what, "pass one list of parameters")
 
     def step(self, closure: Callable | None = None) -> Any:
         """Take up to `max_iter` steps.  `closure` clears the gradients, computes loss and gradients, and returns the loss.
@@ -127,12 +123,8 @@ class LBFGS(Optimizer):
         """Search along d from the current parameters, and leave them unchanged."""
         group = self.param_groups[0]
         if group["line_search_fn"] != "strong_wolfe":
-            raise error(
-                RuntimeError,
-                "LBFGS",
-                f"only 'strong_wolfe' is supported as line_search_fn, but got {group['line_search_fn']!r}",
-                "pass 'strong_wolfe', or None for steps of lr",
-            )
+            what = f"only 'strong_wolfe' is supported as line_search_fn, but got {group['line_search_fn']!r}"
+            raise error(RuntimeError, "LBFGS", what, "pass 'strong_wolfe', or None for steps of lr")
         begin = self._clone_param()
 
         def at(t: float) -> LinePoint:

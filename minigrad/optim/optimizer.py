@@ -149,12 +149,8 @@ class Optimizer(Hooked):
         """
         who = type(self).__name__
         if not isinstance(param_group, dict):
-            raise error(
-                TypeError,
-                who,
-                f"param_group must be a dict, but got {type(param_group).__name__}",
-                "write add_param_group({'params': parameters})",
-            )
+            what = f"param_group must be a dict, but got {type(param_group).__name__}"
+            raise error(TypeError, who, what, "write add_param_group({'params': parameters})")
         if "params" not in param_group:
             raise error(
                 KeyError, who, f"a parameter group has no 'params', only {sorted(param_group)}", "name them 'params'"
@@ -170,12 +166,8 @@ class Optimizer(Hooked):
         names = [p[0] for p in items if isinstance(p, tuple)]
         named = bool(names) or "param_names" in param_group
         if names and len(names) < len(items) or any(named != ("param_names" in g) for g in self.param_groups):
-            raise error(
-                ValueError,
-                who,
-                "some parameters have names and others do not",
-                "pass model.named_parameters(), or model.parameters(), in every group",
-            )
+            what = "some parameters have names and others do not"
+            raise error(ValueError, who, what, "pass model.named_parameters(), or model.parameters(), in every group")
         present = {id(p) for g in self.param_groups for p in g["params"]}
         for p in tensors:
             self._check(p, present)
@@ -197,12 +189,9 @@ class Optimizer(Hooked):
         """Raise an error if a parameter is not a leaf, or its id is `present` in another group."""
         who = type(self).__name__
         if not isinstance(p, Tensor):
-            raise error(
-                TypeError,
-                who,
-                f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}",
-                "pass model.parameters(), or one flat list of tensors: [*a.parameters(), *b.parameters()]",
-            )
+            what = f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}"
+            fix = "pass model.parameters(), or one flat list of tensors: [*a.parameters(), *b.parameters()]"
+            raise error(TypeError, who, what, fix)
         if (made := p.grad_fn) is not None and not p.retains_grad and not self.defaults.get("differentiable"):
             raise error(
                 ValueError,
@@ -212,12 +201,9 @@ class Optimizer(Hooked):
                 notes=made_at(p),
             )
         if id(p) in present:
-            raise error(
-                ValueError,
-                who,
-                "some parameters appear in more than one parameter group",
-                "pass each parameter once: leave out those of another group with `if p not in set(group)`",
-            )
+            what = "some parameters appear in more than one parameter group"
+            fix = "pass each parameter once: leave out those of another group with `if p not in set(group)`"
+            raise error(ValueError, who, what, fix)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Set the gradients to None, or with `set_to_none=False` to zeros."""
@@ -229,12 +215,8 @@ class Optimizer(Hooked):
     def step(self, closure: Callable | None = None) -> Any:
         """Update every parameter that has a gradient.  `closure`, if given, recomputes the loss, which is returned."""
         if closure is not None and not callable(closure):
-            raise error(
-                TypeError,
-                type(self).__name__,
-                f"step takes a function that recomputes the loss, or nothing, but got {type(closure).__name__}",
-                "loss.backward(); optimizer.step()",
-            )
+            what = f"step takes a function that recomputes the loss, or nothing, but got {type(closure).__name__}"
+            raise error(TypeError, type(self).__name__, what, "loss.backward(); optimizer.step()")
         loss = None
         if closure is not None:
             with enable_grad():
@@ -321,12 +303,9 @@ class Optimizer(Hooked):
         saved = deepcopy(self._passed("load_pre", dict(state_dict)))
         sizes = [len(g["params"]) for g in self.param_groups], [len(g["params"]) for g in saved["param_groups"]]
         if sizes[0] != sizes[1]:
-            raise error(
-                ValueError,
-                type(self).__name__,
-                f"loaded state dict has parameter groups of sizes {sizes[1]}, this optimizer has {sizes[0]}",
-                "build the optimizer with the parameter groups that it had when it was saved",
-            )
+            what = f"loaded state dict has parameter groups of sizes {sizes[1]}, this optimizer has {sizes[0]}"
+            fix = "build the optimizer with the parameter groups that it had when it was saved"
+            raise error(ValueError, type(self).__name__, what, fix)
         by_number, groups = {}, []
         for mine, theirs in zip(self.param_groups, saved["param_groups"]):
             by_number.update(zip(theirs["params"], mine["params"]))

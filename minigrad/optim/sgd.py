@@ -45,12 +45,8 @@ class SGD(Optimizer):
     ):
         super().__init__(params, settings(locals()))
         if nesterov and (momentum <= 0 or dampening != 0):
-            raise error(
-                ValueError,
-                "SGD",
-                "Nesterov momentum requires a momentum and zero dampening",
-                "write SGD(params, lr, momentum=0.9, nesterov=True)",
-            )
+            what = "Nesterov momentum requires a momentum and zero dampening"
+            raise error(ValueError, "SGD", what, "write SGD(params, lr, momentum=0.9, nesterov=True)")
 
     def begin(self, p: Tensor, state: dict, group: dict) -> None:
         if group["momentum"]:

@@ -167,12 +167,8 @@ class SWALR(LRScheduler):
         last_epoch: int = -1,
     ):
         if anneal_strategy not in ("cos", "linear"):
-            raise error(
-                ValueError,
-                "SWALR",
-                f"anneal_strategy must be one of 'cos' or 'linear', got {anneal_strategy!r}",
-                "write anneal_strategy='cos'",
-            )
+            what = f"anneal_strategy must be one of 'cos' or 'linear', got {anneal_strategy!r}"
+            raise error(ValueError, "SWALR", what, "write anneal_strategy='cos'")
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
             raise error(ValueError, "SWALR", f"anneal_epochs must be an int >= 0, got {anneal_epochs}", "write 10")
         for group, rate in zip(optimizer.param_groups, per_group(optimizer, "swa_lr", swa_lr)):

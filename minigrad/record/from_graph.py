@@ -48,12 +48,8 @@ def recorded_graph(what: Any, asked: bool, grad: Any = None) -> Record:
     edges = [edge_of(one) for one in several]
     for one, edge in zip(several, edges):
         if edge is None or type(edge) is Leaf:
-            raise error(
-                ValueError,
-                "record_of",
-                f"a tensor of shape {tuple(one.shape)} has no graph: it is not the result of a recorded operation",
-                "pass the result of operations on tensors that require grad",
-            )
+            problem = f"a tensor of shape {tuple(one.shape)} has no graph: it is not the result of a recorded operation"
+            raise error(ValueError, "record_of", problem, "pass the result of operations on tensors that require grad")
     rec, seeds = graph_of(edges, what), [None] * len(edges)
     if grad is not None:
         names = [list(names_of(one)) for one in several]

@@ -155,19 +155,11 @@ class Conversions:
     def __cuda_array_interface__(self) -> dict:
         """Description of the memory for other libraries on the same GPU.  Raises AttributeError for a tensor elsewhere."""
         if not on_device(self._a):
-            raise error(
-                AttributeError,
-                "__cuda_array_interface__",
-                f"a tensor of shape {tuple(self.shape)} on {self.device} has no memory on a GPU",
-                "use x.cuda(), or np.asarray(x)",
-            )
+            what = f"a tensor of shape {tuple(self.shape)} on {self.device} has no memory on a GPU"
+            raise error(AttributeError, "__cuda_array_interface__", what, "use x.cuda(), or np.asarray(x)")
         if self.requires_grad:
-            raise error(
-                RuntimeError,
-                "__cuda_array_interface__",
-                f"can't export a tensor that requires grad, of shape {tuple(self.shape)}",
-                "use tensor.detach()",
-            )
+            what = f"can't export a tensor that requires grad, of shape {tuple(self.shape)}"
+            raise error(RuntimeError, "__cuda_array_interface__", what, "use tensor.detach()")
         return cuda_kernels("exchange").interface(self._a)
 
     def item(self) -> Any:
@@ -235,12 +227,8 @@ class Conversions:
 
     def __contains__(self, value: Any) -> bool:
         if not isinstance(value, (int, float, np.generic)) and not hasattr(value, "_edge"):
-            raise error(
-                RuntimeError,
-                "in",
-                f"only a number or a tensor can be in a tensor, got a {type(value).__name__}",
-                "write `in tensor.tolist()` for other values",
-            )
+            what = f"only a number or a tensor can be in a tensor, got a {type(value).__name__}"
+            raise error(RuntimeError, "in", what, "write `in tensor.tolist()` for other values")
         return bool((self == value).any())
 
     def __reversed__(self) -> Tensor:
@@ -255,12 +243,8 @@ class Conversions:
 
     def __reduce__(self):
         if not self.is_leaf:
-            raise error(
-                RuntimeError,
-                "pickle",
-                f"only leaf tensors can be pickled: this one is the result of {type(self.grad_fn).__name__}",
-                "use .detach() first",
-            )
+            what = f"only leaf tensors can be pickled: this one is the result of {type(self.grad_fn).__name__}"
+            raise error(RuntimeError, "pickle", what, "use .detach() first")
         events.read(self, "pickle")
         a, whole, notes = self._a, storage(self._a), self.__dict__ or None
         if not whole.flags.c_contiguous:

@@ -183,12 +183,8 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
         return uploaded, (self.to_host(),)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        raise error(
-            TypeError,
-            "numpy",
-            f"an array of shape {self.shape} on cuda:0 cannot become a NumPy array without a copy",
-            "copy it first, with x.cpu(), or x.item() for a number",
-        )
+        what = f"an array of shape {self.shape} on cuda:0 cannot become a NumPy array without a copy"
+        raise error(TypeError, "numpy", what, "copy it first, with x.cpu(), or x.item() for a number")
 
     # ------------------------------------------------------------------ NumPy's protocols and methods
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
@@ -286,10 +282,6 @@ def to_device(a: Any, wait: bool = True) -> DeviceArray:
 def uploaded(a: np.ndarray) -> Any:
     """Return a GPU array that pickle rebuilds."""
     if not machine.count():
-        raise error(
-            RuntimeError,
-            "load",
-            f"the file holds a tensor of {a.size} elements on cuda:0, but there is no CUDA device",
-            "pass map_location='cpu' to minigrad.load",
-        )
+        what = f"the file holds a tensor of {a.size} elements on cuda:0, but there is no CUDA device"
+        raise error(RuntimeError, "load", what, "pass map_location='cpu' to minigrad.load")
     return to_device(with_own_dtype(a))

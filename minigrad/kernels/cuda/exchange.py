@@ -46,12 +46,8 @@ def capsule(a: DeviceArray, stream: Any = None, max_version: Any = None, dl_devi
     refuse_meta(a)
     if dl_device is not None and tuple(dl_device) != (CUDA, 0):
         if tuple(dl_device) != (PROCESSOR, 0) or copy is False:
-            raise error(
-                BufferError,
-                "dlpack",
-                f"an array of shape {a.shape} on cuda:0 cannot be shared on DLPack's device {tuple(dl_device)}",
-                "copy it first: x.cpu()",
-            )
+            what = f"an array of shape {a.shape} on cuda:0 cannot be shared on DLPack's device {tuple(dl_device)}"
+            raise error(BufferError, "dlpack", what, "copy it first: x.cpu()")
         return dlpack.as_capsule(a.to_host())
     if copy:
         a = a.copy()
@@ -74,12 +70,9 @@ def interface(a: DeviceArray) -> dict:
     """Return the __cuda_array_interface__ of an array."""
     refuse_meta(a)
     if a.dtype == BF2:
-        raise error(
-            TypeError,
-            "__cuda_array_interface__",
-            f"has no name for bfloat16, the dtype of an array of shape {a.shape}",
-            "share it through DLPack: from_dlpack(x), or pass x.float()",
-        )
+        what = f"has no name for bfloat16, the dtype of an array of shape {a.shape}"
+        fix = "share it through DLPack: from_dlpack(x), or pass x.float()"
+        raise error(TypeError, "__cuda_array_interface__", what, fix)
     return {
         "shape": a.shape,
         "typestr": a.dtype.str,
@@ -129,12 +122,9 @@ def from_dlpack(lender: Any) -> DeviceArray:
     """Return the array of another library whose __dlpack_device__ is a GPU."""
     kind, number = lender.__dlpack_device__()
     if (int(kind), number) != (CUDA, 0):
-        raise error(
-            BufferError,
-            "from_dlpack",
-            f"the array is on DLPack's device {(int(kind), number)}, but tensors are on the first GPU, {(CUDA, 0)}",
-            "copy it there, or to the processor, with the library that made it",
-        )
+        what = f"the array is on DLPack's device {(int(kind), number)}, but tensors are on the first GPU, {(CUDA, 0)}"
+        fix = "copy it there, or to the processor, with the library that made it"
+        raise error(BufferError, "from_dlpack", what, fix)
     loan = Loan(lender.__dlpack__(stream=machine.current().stream or None))
     a = loan.record.array
     letters = {number: letter for letter, number in KINDS.items()}
@@ -148,12 +138,8 @@ def from_interface(lender: Any) -> DeviceArray:
     """Return the array behind an object with __cuda_array_interface__."""
     found = lender.__cuda_array_interface__
     if found.get("mask") is not None:
-        raise error(
-            NotImplementedError,
-            "as_tensor",
-            f"does not take masked arrays, got one of shape {found['shape']}",
-            "fill in the masked elements first",
-        )
+        what = f"does not take masked arrays, got one of shape {found['shape']}"
+        raise error(NotImplementedError, "as_tensor", what, "fill in the masked elements first")
     if found.get("stream") not in (*DEFAULT_STREAMS, machine.current().stream):
         machine.current().wait_for(found["stream"])
     dtype = np.dtype(found["typestr"])
@@ -166,11 +152,7 @@ def at_address(address: int, shape: tuple, dtype: np.dtype, strides: tuple | Non
         return empty(shape, dtype)
     strides = np.empty(shape, dtype).strides if strides is None else strides  # untouched memory costs nothing
     if min(strides, default=0) < 0:
-        raise error(
-            ValueError,
-            "as_tensor",
-            f"at least one stride of the array of shape {shape} is negative, which tensors do not support",
-            "pass a copy of the array",
-        )
+        what = f"at least one stride of the array of shape {shape} is negative, which tensors do not support"
+        raise error(ValueError, "as_tensor", what, "pass a copy of the array")
     nbytes = sum([(n - 1) * s for n, s in zip(shape, strides)]) + dtype.itemsize
     return placed(MemoryBlock(address, nbytes, 0, owner), shape, dtype, strides)

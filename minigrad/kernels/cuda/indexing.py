@@ -164,12 +164,8 @@ def parse(x: DeviceArray, index: Any) -> tuple[DeviceArray, SelectedElements]:
         columns.append(i.ndim if is_mask else 0 if i is None or i is Ellipsis else 1)
     spare = x.ndim - sum(columns)
     if spare < 0:
-        raise error(
-            IndexError,
-            "index",
-            f"too many indices: the array has {x.ndim} dimensions, but {sum(columns)} are indexed",
-            f"write at most {x.ndim} of them: the shape is {x.shape}",
-        )
+        what = f"too many indices: the array has {x.ndim} dimensions, but {sum(columns)} are indexed"
+        raise error(IndexError, "index", what, f"write at most {x.ndim} of them: the shape is {x.shape}")
     if not any([i is Ellipsis for i in items]):
         items, columns = [*items, Ellipsis], [*columns, 0]
     basic: list = []

@@ -81,12 +81,8 @@ def get_total_norm(
     with no_grad():
         total = stack([t.norm(norm_type) for t in given]).norm(norm_type)
         if error_if_nonfinite and not math.isfinite(total.item()):
-            raise error(
-                RuntimeError,
-                "clip_grad_norm_",
-                f"the total norm of order {norm_type} of the gradients is {total.item()}",
-                "pass error_if_nonfinite=False to scale them anyway",
-            )
+            what = f"the total norm of order {norm_type} of the gradients is {total.item()}"
+            raise error(RuntimeError, "clip_grad_norm_", what, "pass error_if_nonfinite=False to scale them anyway")
     return total
 
 

@@ -91,19 +91,11 @@ class SpectralNorm(Module):
     def __init__(self, weight: Tensor, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12):
         super().__init__()
         if not -weight.ndim <= dim < weight.ndim:
-            raise error(
-                IndexError,
-                "spectral_norm",
-                f"dim={dim} is out of range for a weight with {weight.ndim} dimensions",
-                f"pass a dim from {-weight.ndim} to {weight.ndim - 1}",
-            )
+            what = f"dim={dim} is out of range for a weight with {weight.ndim} dimensions"
+            raise error(IndexError, "spectral_norm", what, f"pass a dim from {-weight.ndim} to {weight.ndim - 1}")
         if n_power_iterations <= 0:
-            raise error(
-                ValueError,
-                "spectral_norm",
-                f"expected n_power_iterations to be positive, but got {n_power_iterations}",
-                "write n_power_iterations=1",
-            )
+            what = f"expected n_power_iterations to be positive, but got {n_power_iterations}"
+            raise error(ValueError, "spectral_norm", what, "write n_power_iterations=1")
         self.dim, self.eps, self.n_power_iterations = dim % weight.ndim, eps, n_power_iterations
         if weight.ndim > 1:
             with no_grad():
@@ -140,12 +132,8 @@ def tensor_of(module: Module, name: str, who: str) -> Tensor:
     """Return the tensor to parametrize.  Raises ValueError if the module has none with this name."""
     found = getattr(module, name, None)
     if not isinstance(found, Tensor):
-        raise error(
-            ValueError,
-            who,
-            f"{type(module).__name__} has no parameter or buffer with name {name!r}",
-            "look up the names in dict(module.named_parameters())",
-        )
+        what = f"{type(module).__name__} has no parameter or buffer with name {name!r}"
+        raise error(ValueError, who, what, "look up the names in dict(module.named_parameters())")
     return found
 
 

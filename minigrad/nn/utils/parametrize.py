@@ -105,12 +105,9 @@ class ParametrizationList(ModuleList):
         with no_grad():
             for module in reversed(list(self)):
                 if not hasattr(module, "right_inverse"):
-                    raise error(
-                        RuntimeError,
-                        "right_inverse",
-                        f"{type(module).__name__} has no right_inverse, so the parametrized tensor cannot be set",
-                        "define right_inverse(self, value), which returns the input for which forward returns value",
-                    )
+                    what = f"{type(module).__name__} has no right_inverse, so the parametrized tensor cannot be set"
+                    fix = "define right_inverse(self, value), which returns the input for which forward returns value"
+                    raise error(RuntimeError, "right_inverse", what, fix)
                 new = module.right_inverse(new)
         new = [new] if self.is_tensor else sequence_of_tensors(new)
         if len(new) != self.ntensors:

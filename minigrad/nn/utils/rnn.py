@@ -127,22 +127,14 @@ def pad_sequence(
             [4, 0, 0]])
     """
     if not isinstance(sequences, Iterable):
-        raise error(
-            RuntimeError,
-            "pad_sequence",
-            f"expected a list of tensors, but got {type(sequences).__name__}",
-            "pass [a, b, c]",
-        )
+        what = f"expected a list of tensors, but got {type(sequences).__name__}"
+        raise error(RuntimeError, "pad_sequence", what, "pass [a, b, c]")
     given = list(sequences)
     if not given:
         raise error(RuntimeError, "pad_sequence", "received an empty list of sequences", "pass at least one tensor")
     if padding_side not in ("left", "right"):
-        raise error(
-            RuntimeError,
-            "pad_sequence",
-            f"padding_side should be either 'left' or 'right', but got {padding_side!r}",
-            "write padding_side='right'",
-        )
+        what = f"padding_side should be either 'left' or 'right', but got {padding_side!r}"
+        raise error(RuntimeError, "pad_sequence", what, "write padding_side='right'")
     longest = max(len(s) for s in given)
     padded = []
     for s in given:
@@ -234,12 +226,8 @@ def pad_packed_sequence(
     data, sizes = sequence.data, sequence.batch_sizes.tolist()
     longest, number = len(sizes), sizes[0]
     if total_length is not None and total_length < longest:
-        raise error(
-            ValueError,
-            "pad_packed_sequence",
-            f"total_length={total_length} is less than the length of the longest sequence, {longest}",
-            f"pass total_length={longest} or more",
-        )
+        what = f"total_length={total_length} is less than the length of the longest sequence, {longest}"
+        raise error(ValueError, "pad_packed_sequence", what, f"pass total_length={longest} or more")
     total = longest if total_length is None else total_length
     blank = data.new_full((total * number, *data.shape[1:]), padding_value)
     padded = blank.index_copy(0, places(sizes, number, data.device), data).unflatten(0, (total, number))

@@ -318,12 +318,8 @@ def gelu(input: Tensor, approximate: str = "none") -> Any:
     tensor([-0.1587,  0.0000,  0.8413])
     """
     if approximate not in ("none", "tanh"):
-        raise error(
-            RuntimeError,
-            "gelu",
-            f"approximate argument must be either none or tanh, got {approximate!r}",
-            "write approximate='none' or approximate='tanh'",
-        )
+        what = f"approximate argument must be either none or tanh, got {approximate!r}"
+        raise error(RuntimeError, "gelu", what, "write approximate='none' or approximate='tanh'")
     return (GeluTanh if approximate == "tanh" else Gelu), (input,)
 
 
@@ -354,12 +350,8 @@ def relu6(input: Tensor, inplace: bool = False) -> Any:
 def softshrink(input: Tensor, lambd: float = 0.5) -> Any:
     """Move x towards 0 by `lambd`; the result is 0 where |x| <= lambd.  Raises RuntimeError for a negative lambd."""
     if lambd < 0:
-        raise error(
-            RuntimeError,
-            "softshrink",
-            f"lambda must be greater or equal to 0, but found to be {lambd}",
-            "pass a lambd of at least 0: 0.5",
-        )
+        what = f"lambda must be greater or equal to 0, but found to be {lambd}"
+        raise error(RuntimeError, "softshrink", what, "pass a lambd of at least 0: 0.5")
     check_fits("softshrink", input, lambd)
     return Softshrink, (input, lambd)
 
@@ -387,19 +379,11 @@ def prelu(input: Tensor, weight: Tensor) -> Any:
     Raises RuntimeError for another number of weights, or weights of another dtype.
     """
     if weight.ndim > 1:
-        raise error(
-            RuntimeError,
-            "prelu",
-            f"Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}",
-            "write weight.flatten(): one weight, or one for each channel",
-        )
+        what = f"Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}"
+        raise error(RuntimeError, "prelu", what, "write weight.flatten(): one weight, or one for each channel")
     if weight.dtype != input.dtype:
-        raise error(
-            RuntimeError,
-            "prelu",
-            f"Type promoting not supported. Got {input.dtype} and {weight.dtype}",
-            "convert one: weight.to(input.dtype)",
-        )
+        what = f"Type promoting not supported. Got {input.dtype} and {weight.dtype}"
+        raise error(RuntimeError, "prelu", what, "convert one: weight.to(input.dtype)")
     channels = input.shape[1] if input.ndim > 1 else 1
     if weight.numel() not in (1, channels):
         found = f"Found parameter numbers = {weight.numel()} and channel size = {channels}"
@@ -419,20 +403,13 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     tensor([0.5000, 1.0000])
     """
     if input.ndim == 0:
-        raise error(
-            RuntimeError,
-            "glu",
-            "does not support scalars because halving size must be even",
-            "give it a dimension of even size",
-        )
+        what = "does not support scalars because halving size must be even"
+        raise error(RuntimeError, "glu", what, "give it a dimension of even size")
     d = axis(dim, input.ndim, "glu")
     if input.shape[d] % 2:
-        raise error(
-            RuntimeError,
-            "glu",
-            f"Halving dimension must be even, but dimension {d} is size {input.shape[d]}",
-            "choose a dimension of even size with dim=: glu gates one half by the other",
-        )
+        what = f"Halving dimension must be even, but dimension {d} is size {input.shape[d]}"
+        fix = "choose a dimension of even size with dim=: glu gates one half by the other"
+        raise error(RuntimeError, "glu", what, fix)
     return Glu.apply(input, d)
 
 

@@ -69,12 +69,8 @@ def even_parts(who: str, n: int, input: Tensor, output_size: Any) -> EvenParts:
     given = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * n
     if len(given) != n or any([w is not None and w < 0 for w in given]):
         check_rank(who, n, input._sizes)
-        raise error(
-            RuntimeError,
-            who,
-            f"output_size={output_size} is not {n} non-negative sizes",
-            f"write output_size={(1,) * n if n > 1 else 1}",
-        )
+        what = f"output_size={output_size} is not {n} non-negative sizes"
+        raise error(RuntimeError, who, what, f"write output_size={(1,) * n if n > 1 else 1}")
     return planned(n, who, input._sizes, tuple([None if w is None else int(w) for w in given]))
 
 

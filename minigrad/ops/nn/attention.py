@@ -57,19 +57,12 @@ def scaled_dot_product_attention(
             notes=error_notes({"query": query, "key": key, "value": value}, marked=()),
         )
     if is_causal and attn_mask is not None:
-        raise error(
-            RuntimeError,
-            who,
-            "explicit attn_mask should not be set when is_causal=True",
-            "leave one of them out: is_causal=True makes its own mask",
-        )
+        what = "explicit attn_mask should not be set when is_causal=True"
+        raise error(RuntimeError, who, what, "leave one of them out: is_causal=True makes its own mask")
     if attn_mask is not None and dtypes.kind(attn_mask._np_dtype) not in "bf":
-        raise error(
-            RuntimeError,
-            who,
-            f"expected attn_mask dtype to be bool or float, but got {attn_mask.dtype}",
-            "use .bool() for a mask of allowed positions, .float() for one to add to the scores",
-        )
+        what = f"expected attn_mask dtype to be bool or float, but got {attn_mask.dtype}"
+        fix = "use .bool() for a mask of allowed positions, .float() for one to add to the scores"
+        raise error(RuntimeError, who, what, fix)
     if enable_gqa:
         key, value = repeated_heads(query, key, value)
     scores = query @ key.mT * (1 / math.sqrt(max(query.shape[-1], 1)) if scale is None else scale)

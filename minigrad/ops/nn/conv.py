@@ -259,20 +259,13 @@ def convolve(
             notes=error_notes({"input": x, "weight": weight}, marked=[-n - 1] if groups == 1 else ()),
         )
     if weight.shape[0] % groups:
-        raise error(
-            RuntimeError,
-            who,
-            f"the {weight.shape[0]} output channels of the weight cannot be divided into groups={groups}",
-            f"choose a multiple of {groups} as the number of output channels, or groups=1",
-        )
+        what = f"the {weight.shape[0]} output channels of the weight cannot be divided into groups={groups}"
+        fix = f"choose a multiple of {groups} as the number of output channels, or groups=1"
+        raise error(RuntimeError, who, what, fix)
     if min(map(count, x.shape[2:], kernel, *geometry[:3])) < 1:
         reach = [m + 2 * p for m, p in zip(x.shape[2:], geometry.padding)]
-        raise error(
-            RuntimeError,
-            who,
-            f"kernel size {kernel} with dilation {geometry.dilation} is larger than the padded input, {reach}",
-            "pad the input more, or use a smaller kernel",
-        )
+        what = f"kernel size {kernel} with dilation {geometry.dilation} is larger than the padded input, {reach}"
+        raise error(RuntimeError, who, what, "pad the input more, or use a smaller kernel")
     if bias is not None and tuple(bias.shape) == weight.shape[:1] and bias._np_dtype == x._np_dtype:
         return finish(ConvBias.apply(x, weight, bias, geometry), who, None, single)
     return finish(Conv.apply(x, weight, geometry), who, bias, single)
@@ -304,12 +297,8 @@ def settings(who: str, n: int, stride: Any, padding: Any, dilation: Any, groups:
 def check_rank(who: str, n: int, input: Tensor) -> None:
     """Raise RuntimeError for an input of another rank; the batch dimension is optional."""
     if input.ndim not in (n + 1, n + 2):
-        raise error(
-            RuntimeError,
-            who,
-            f"expected {n + 1}D (unbatched) or {n + 2}D (batched) input, but got input of shape {tuple(input.shape)}",
-            ranks(input.ndim, n),
-        )
+        what = f"expected {n + 1}D (unbatched) or {n + 2}D (batched) input, but got input of shape {tuple(input.shape)}"
+        raise error(RuntimeError, who, what, ranks(input.ndim, n))
 
 
 def with_batch(who: str, n: int, input: Tensor) -> tuple:
@@ -323,12 +312,9 @@ def with_weight(who: str, n: int, input: Tensor, weight: Tensor) -> tuple[Tensor
     """Return the input and a weight of the right rank, in one dtype."""
     expect_numbers(who, input)
     if weight.ndim != n + 2:
-        raise error(
-            RuntimeError,
-            who,
-            f"expected a weight of {n + 2} dimensions, got shape {tuple(weight.shape)}",
-            f"pass a weight of shape (out_channels, in_channels / groups, {', '.join(['kernel size'] * n)})",
-        )
+        what = f"expected a weight of {n + 2} dimensions, got shape {tuple(weight.shape)}"
+        fix = f"pass a weight of shape (out_channels, in_channels / groups, {', '.join(['kernel size'] * n)})"
+        raise error(RuntimeError, who, what, fix)
     return one_dtype(who, input, weight, names=("input", "weight"))
 
 
@@ -339,12 +325,8 @@ def by_name(who: str, x: Tensor, kernel: tuple, stride: Any, name: str, dilation
     if name == "valid":
         return x, 0
     if any(s != 1 for s in per_dim(stride, len(kernel), who, "stride")):
-        raise error(
-            RuntimeError,
-            who,
-            f"padding='same' is not supported for strided convolutions (stride={stride})",
-            "use stride=1, or numbers: padding=kernel_size // 2",
-        )
+        what = f"padding='same' is not supported for strided convolutions (stride={stride})"
+        raise error(RuntimeError, who, what, "use stride=1, or numbers: padding=kernel_size // 2")
     totals = [d * (k - 1) for d, k in zip(dilation, kernel)]
     if any(t % 2 for t in totals):
         x = pad(x, [v for t in reversed(totals) for v in (0, t % 2)])
@@ -356,12 +338,8 @@ def finish(out: Tensor, who: str, bias: Tensor | None, single: bool) -> Tensor:
     if bias is not None:
         out, bias = one_dtype(who, out, bias, names=("input", "bias"))
         if tuple(bias.shape) != (out.shape[1],):
-            raise error(
-                RuntimeError,
-                who,
-                f"expected a bias of shape {(out.shape[1],)}, got {tuple(bias.shape)}",
-                f"pass one bias for each output channel: zeros({out.shape[1]})",
-            )
+            what = f"expected a bias of shape {(out.shape[1],)}, got {tuple(bias.shape)}"
+            raise error(RuntimeError, who, what, f"pass one bias for each output channel: zeros({out.shape[1]})")
         out = out + bias.reshape(-1, *[1] * (out.ndim - 2))
     return out[0] if single else out
 

@@ -55,24 +55,17 @@ def cross_entropy(
     """
     reduction = chosen("cross_entropy", reduction, size_average, reduce)
     if not 0 <= label_smoothing <= 1:
-        raise error(
-            RuntimeError,
-            "cross_entropy",
-            f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}",
-            "write label_smoothing=0.1",
-        )
+        what = f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}"
+        raise error(RuntimeError, "cross_entropy", what, "write label_smoothing=0.1")
     dim, ignore_index = class_dim("cross_entropy", input), index(ignore_index)
     classes = input._sizes[dim]
     if input._edge is not None:
         expect_logits(input, target, classes)
     if target._np_dtype in FLOATS:
         if ignore_index >= 0:
-            raise error(
-                RuntimeError,
-                "cross_entropy",
-                f"ignore_index={ignore_index} is not supported for probabilities as targets",
-                "give classes as integers, or set the probabilities of ignored targets to 0",
-            )
+            what = f"ignore_index={ignore_index} is not supported for probabilities as targets"
+            fix = "give classes as integers, or set the probabilities of ignored targets to 0"
+            raise error(RuntimeError, "cross_entropy", what, fix)
         return soft_cross_entropy(input, target, weight, reduction, label_smoothing, dim)
     check_target("cross_entropy", input, target, weight, dim)
     if weight is None and not label_smoothing and reduction == "mean":
@@ -174,12 +167,8 @@ def exchanged(who: str, input: Tensor) -> str:
 def class_dim(who: str, input: Tensor) -> int:
     """Return the dimension of the classes: 1, or 0 without a batch."""
     if not input.ndim:
-        raise error(
-            RuntimeError,
-            who,
-            "expected an input of at least one dimension, the classes, got a 0-d tensor",
-            "pass logits of shape (batch, classes), or (classes,) for one example",
-        )
+        what = "expected an input of at least one dimension, the classes, got a 0-d tensor"
+        raise error(RuntimeError, who, what, "pass logits of shape (batch, classes), or (classes,) for one example")
     return min(input.ndim - 1, 1)
 
 
@@ -210,12 +199,8 @@ def check_target(who: str, input: Tensor, target: Tensor, weight: Tensor | None,
     if weight is not None:
         one_dtype(who, input, weight, names=("input", "weight"))
     if weight is not None and tuple(weight.shape) != (input.shape[dim],):
-        raise error(
-            RuntimeError,
-            who,
-            f"weight needs one value for each of the {input.shape[dim]} classes, got shape {tuple(weight.shape)}",
-            f"pass a weight of shape ({input.shape[dim]},): ones({input.shape[dim]})",
-        )
+        what = f"weight needs one value for each of the {input.shape[dim]} classes, got shape {tuple(weight.shape)}"
+        raise error(RuntimeError, who, what, f"pass a weight of shape ({input.shape[dim]},): ones({input.shape[dim]})")
 
 
 def fitting_target(input: Tensor, target: Tensor, dim: int) -> str:

@@ -36,12 +36,9 @@ class Embed(Linear):
             return weight.take(indices, axis=0)
         low, high = (int(indices.min()), int(indices.max())) if indices.size else (0, -1)
         if low < 0 or high >= len(weight):
-            raise error(
-                IndexError,
-                "embedding",
-                f"index out of range: found {low} to {high} for a table of {len(weight)} rows",
-                f"indices are 0 to {len(weight) - 1}: make the table large enough, Embedding({high + 1}, ...)",
-            )
+            what = f"index out of range: found {low} to {high} for a table of {len(weight)} rows"
+            fix = f"indices are 0 to {len(weight) - 1}: make the table large enough, Embedding({high + 1}, ...)"
+            raise error(IndexError, "embedding", what, fix)
         return weight[indices]
 
     dweight = lambda g, indices, shape, padding, even: AddRows.apply(
@@ -119,12 +116,8 @@ def embedding(
     if input._np_dtype.kind not in "iu":
         raise error(RuntimeError, "embedding", f"expected integer indices, got {input.dtype}", "convert with .long()")
     if weight.ndim != 2:
-        raise error(
-            RuntimeError,
-            "embedding",
-            f"'weight' must be 2-D, got shape {tuple(weight.shape)}",
-            "pass a weight of shape (num_embeddings, embedding_dim)",
-        )
+        what = f"'weight' must be 2-D, got shape {tuple(weight.shape)}"
+        raise error(RuntimeError, "embedding", what, "pass a weight of shape (num_embeddings, embedding_dim)")
     padding = padding_row("embedding", padding_idx, weight._sizes[0])
     if max_norm is not None:
         shorten(weight, input, max_norm, norm_type)
@@ -136,12 +129,8 @@ def padding_row(who: str, padding_idx: int | None, n: int, kind: type[Exception]
     if padding_idx is None:
         return None
     if not -n <= padding_idx < n:
-        raise error(
-            kind,
-            who,
-            f"padding_idx={padding_idx} must be within num_embeddings={n}",
-            f"choose it from {-n} to {n - 1}",
-        )
+        what = f"padding_idx={padding_idx} must be within num_embeddings={n}"
+        raise error(kind, who, what, f"choose it from {-n} to {n - 1}")
     return padding_idx % n
 
 

@@ -187,20 +187,12 @@ def huber_loss(
 ) -> Tensor:
     """Return d * d / 2 where d = |input - target| is below `delta`, and delta * (d - delta / 2) beyond, reduced."""
     if delta <= 0:
-        raise error(
-            RuntimeError,
-            "huber_loss",
-            f"does not support non-positive values for delta, got {delta}",
-            "write delta=1.0",
-        )
+        what = f"does not support non-positive values for delta, got {delta}"
+        raise error(RuntimeError, "huber_loss", what, "write delta=1.0")
     expect_pairs("huber_loss", input, target)
     if weight is not None and weight.shape != input.shape:
-        raise error(
-            ValueError,
-            "huber_loss",
-            f"weight of shape {tuple(weight.shape)} and input of shape {tuple(input.shape)} must have the same size",
-            "write weight.expand_as(input)",
-        )
+        what = f"weight of shape {tuple(weight.shape)} and input of shape {tuple(input.shape)} must have the same size"
+        raise error(ValueError, "huber_loss", what, "write weight.expand_as(input)")
     loss = Huber.apply(input, target, 1.0 * delta)
     return reduced(loss if weight is None else loss * weight, chosen("huber_loss", reduction, None, None))
 
@@ -377,12 +369,8 @@ def chosen(who: str, reduction: str, size_average: bool | None, reduce: bool | N
     if size_average is not None or reduce is not None:
         reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
     if reduction not in REDUCTIONS:
-        raise error(
-            ValueError,
-            who,
-            f"{reduction} is not a valid value for reduction",
-            f"use one of {', '.join(map(repr, REDUCTIONS))}",
-        )
+        what = f"{reduction} is not a valid value for reduction"
+        raise error(ValueError, who, what, f"use one of {', '.join(map(repr, REDUCTIONS))}")
     return reduction
 
 
@@ -396,12 +384,8 @@ def reduce_weighted(who: str, loss: Tensor, weight: Tensor | None, reduction: st
     if weight is None:
         return reduced(loss, reduction)
     if weight.shape != loss.shape:
-        raise error(
-            ValueError,
-            who,
-            f"weights of shape {tuple(weight.shape)} and losses of shape {tuple(loss.shape)} must have the same size",
-            "write weight.expand_as(input)",
-        )
+        what = f"weights of shape {tuple(weight.shape)} and losses of shape {tuple(loss.shape)} must have the same size"
+        raise error(ValueError, who, what, "write weight.expand_as(input)")
     return averaged(loss * weight, weight, reduction)
 
 

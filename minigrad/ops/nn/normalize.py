@@ -115,21 +115,15 @@ def batch_norm(
         expect_floats("batch_norm", input)
         return input.clone()
     if input.ndim < 2:
-        raise error(
-            RuntimeError,
-            "batch_norm",
-            f"expected an input of at least 2 dimensions, got shape {tuple(input.shape)}",
-            "write input.unsqueeze(0) for a single example: (batch, channels, ...)",
-        )
+        what = f"expected an input of at least 2 dimensions, got shape {tuple(input.shape)}"
+        fix = "write input.unsqueeze(0) for a single example: (batch, channels, ...)"
+        raise error(RuntimeError, "batch_norm", what, fix)
     check_channels("batch_norm", input, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
     if not training:
         if running_mean is None or running_var is None:
-            raise error(
-                RuntimeError,
-                "batch_norm",
-                "expected running_mean and running_var to be given when training=False",
-                "write batch_norm(input, running_mean, running_var), or training=True",
-            )
+            what = "expected running_mean and running_var to be given when training=False"
+            fix = "write batch_norm(input, running_mean, running_var), or training=True"
+            raise error(RuntimeError, "batch_norm", what, fix)
         factor = (running_var + eps).rsqrt() if weight is None else (running_var + eps).rsqrt() * weight
         begin = -running_mean * factor if bias is None else bias - running_mean * factor
         out = Channelwise.apply(input, along_channels(factor, input), along_channels(begin, input))
@@ -139,12 +133,8 @@ def batch_norm(
         what = f"eps must be positive during training, but got {eps}"
         raise error(ValueError, "batch_norm", what, "leave eps out, it is 1e-5: a variance may be 0")
     if n == 1:
-        raise error(
-            ValueError,
-            "batch_norm",
-            f"expected more than 1 value per channel when training, got input size {tuple(input.shape)}",
-            "use a larger batch, or eval()",
-        )
+        what = f"expected more than 1 value per channel when training, got input size {tuple(input.shape)}"
+        raise error(ValueError, "batch_norm", what, "use a larger batch, or eval()")
     if not n:  # nothing to standardise, no statistics to update
         return affine(input, *(None if t is None else along_channels(t, input) for t in (weight, bias)))
     shape = (input.shape[1], *[1] * (input.ndim - 2))
@@ -177,12 +167,9 @@ def instance_norm(
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     n = math.prod(input.shape[2:])
     if n == 1:
-        raise error(
-            ValueError,
-            "instance_norm",
-            f"expected more than 1 spatial element when training, got input size {tuple(input.shape)}",
-            "pass (batch, channels, length) with a length above 1, or use layer_norm",
-        )
+        what = f"expected more than 1 spatial element when training, got input size {tuple(input.shape)}"
+        fix = "pass (batch, channels, length) with a length above 1, or use layer_norm"
+        raise error(ValueError, "instance_norm", what, fix)
     check_channels("instance_norm", input, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
     channels = input.reshape(*input.shape[:2], 1, n)
     out, mean, var = scaled(channels, (2, 3), weight, bias, (input.shape[1], 1, 1), eps)
@@ -195,12 +182,8 @@ def instance_norm(
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
     """Divide each channel by `(k + alpha * m) ** beta`, m the mean square of the `size` channels around it."""
     if input.ndim < 3:
-        raise error(
-            ValueError,
-            "local_response_norm",
-            f"expected 3D or higher dimensionality input (got {input.ndim} dimensions)",
-            "write input.unsqueeze(0): (batch, channels, length)",
-        )
+        what = f"expected 3D or higher dimensionality input (got {input.ndim} dimensions)"
+        raise error(ValueError, "local_response_norm", what, "write input.unsqueeze(0): (batch, channels, length)")
     if not input.numel():
         return input
     squares = (input * input).flatten(2).unsqueeze(1)
@@ -230,12 +213,8 @@ def checked_dims(who: str, input: Tensor, normalized_shape: Any, weight: Tensor 
     """Return `normalized_shape` as a tuple; raise an error if input, weight or bias do not fit it."""
     expect_floats(who, input)
     if not isinstance(normalized_shape, (tuple, list)):
-        raise error(
-            TypeError,
-            who,
-            f"normalized_shape must be a tuple of ints, not {type(normalized_shape).__name__}",
-            "write normalized_shape=tuple(x.shape[1:]), or the int x.shape[-1]",
-        )
+        what = f"normalized_shape must be a tuple of ints, not {type(normalized_shape).__name__}"
+        raise error(TypeError, who, what, "write normalized_shape=tuple(x.shape[1:]), or the int x.shape[-1]")
     shape = tuple(normalized_shape)
     if not shape or tuple(input.shape[-len(shape) :]) != shape:
         raise error(
@@ -318,9 +297,5 @@ def check_channels(who: str, input: Tensor, **values: Tensor | None) -> None:
     for name, t in values.items():
         check_dtype(who, input, name, t)
         if t is not None and t._sizes != input._sizes[1:2]:
-            raise error(
-                RuntimeError,
-                who,
-                f"expected {name} of size {input.shape[1]}, the number of channels, but got shape {tuple(t.shape)}",
-                f"pass {name} of shape ({input.shape[1]},): zeros({input.shape[1]})",
-            )
+            what = f"expected {name} of size {input.shape[1]}, the number of channels, but got shape {tuple(t.shape)}"
+            raise error(RuntimeError, who, what, f"pass {name} of shape ({input.shape[1]},): zeros({input.shape[1]})")

@@ -184,12 +184,8 @@ def planned(
     """Return the windows over an input of a shape, after all checks; a program asks for the same ones again and again."""
     check_rank(who, n, shape, channels=True)
     if min(kernel) < 1 or min(stride) < 1:
-        raise error(
-            RuntimeError,
-            who,
-            f"kernel size {kernel} and stride {stride} should be greater than zero",
-            "pass a kernel_size and a stride of at least 1",
-        )
+        what = f"kernel size {kernel} and stride {stride} should be greater than zero"
+        raise error(RuntimeError, who, what, "pass a kernel_size and a stride of at least 1")
     if any(p < 0 or 2 * p > k for p, k in zip(padding, kernel)):
         raise error(
             RuntimeError,
@@ -202,24 +198,16 @@ def planned(
     size = shape[-n:]
     number = tuple([count(*settings, ceil) for settings in zip(size, kernel, stride, padding, dilation)])
     if min(number) < 1:
-        raise error(
-            RuntimeError,
-            who,
-            f"no window of size {kernel} fits into an input of shape {shape}: output size {number} is too small",
-            "use a smaller kernel_size, or a larger padding",
-        )
+        what = f"no window of size {kernel} fits into an input of shape {shape}: output size {number} is too small"
+        raise error(RuntimeError, who, what, "use a smaller kernel_size, or a larger padding")
     return Sliding(size, number, kernel, stride, padding, dilation)
 
 
 def check_rank(who: str, n: int, shape: tuple, channels: bool = False) -> None:
     """Check rank and sizes; the batch dimension is optional, and with `channels` an unbatched input must have channels."""
     if len(shape) not in (n + 1, n + 2):
-        raise error(
-            RuntimeError,
-            who,
-            f"expected {n + 1}D or {n + 2}D tensor, but got input of shape {shape}",
-            ranks(len(shape), n),
-        )
+        what = f"expected {n + 1}D or {n + 2}D tensor, but got input of shape {shape}"
+        raise error(RuntimeError, who, what, ranks(len(shape), n))
     if 0 in shape[-n:] or channels and len(shape) == n + 1 and not shape[0]:
         what = f"expected an input with elements to pool, got shape {shape}"
         raise error(RuntimeError, who, what, "for no examples, pass a batch of size 0 with the usual other sizes")

@@ -74,12 +74,8 @@ def interpolate(
             "use 'nearest' or 'area', or 'linear' with 3 dimensions, 'bilinear' or 'bicubic' with 4, 'trilinear' with 5",
         )
     if align_corners is not None and mode not in smooth:
-        raise error(
-            ValueError,
-            "interpolate",
-            "align_corners can only be set with the modes linear, bilinear, bicubic and trilinear",
-            "leave align_corners out, or write mode='bilinear'",
-        )
+        what = "align_corners can only be set with the modes linear, bilinear, bicubic and trilinear"
+        raise error(ValueError, "interpolate", what, "leave align_corners out, or write mode='bilinear'")
     if antialias and mode not in ("bilinear", "bicubic"):
         fix = "leave antialias=True out, or write mode='bilinear'"
         raise error(ValueError, "interpolate", f"antialias supports bilinear and bicubic, not mode {mode!r}", fix)
@@ -110,12 +106,8 @@ def interpolate(
 def targets(input: Tensor, size: Any, scale_factor: Any, n: int, recompute: bool) -> tuple:
     """Return the new sizes, and the given scale factors (None: follow the sizes)."""
     if (size is None) == (scale_factor is None):
-        raise error(
-            ValueError,
-            "interpolate",
-            "takes exactly one of size and scale_factor",
-            "write size=(h, w) or scale_factor=2",
-        )
+        what = "takes exactly one of size and scale_factor"
+        raise error(ValueError, "interpolate", what, "write size=(h, w) or scale_factor=2")
     given = scale_factor if size is None else size
     values = tuple(given) if isinstance(given, (tuple, list)) else (given,) * n
     if len(values) != n:

@@ -112,12 +112,8 @@ def cosine_embedding_loss(
     """Return 1 - cos where the target is 1, max(0, cos - margin) where it is -1, reduced."""
     reduction = chosen("cosine_embedding_loss", reduction, size_average, reduce)
     if target.ndim > 1:
-        raise error(
-            RuntimeError,
-            "cosine_embedding_loss",
-            f"expected a target of 0 or 1 dimensions, 1 or -1 for each pair, got shape {tuple(target.shape)}",
-            "write target.flatten()",
-        )
+        what = f"expected a target of 0 or 1 dimensions, 1 or -1 for each pair, got shape {tuple(target.shape)}"
+        raise error(RuntimeError, "cosine_embedding_loss", what, "write target.flatten()")
     squares = [x.square().sum(-1) + 1e-12 for x in (input1, input2)]
     cos = (input1 * input2).sum(-1) / (squares[0] * squares[1]).sqrt()
     return reduced(where(target == 1, 1 - cos, 0.0) + where(target == -1, (cos - margin).clamp_min(0), 0.0), reduction)

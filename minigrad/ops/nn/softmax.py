@@ -160,11 +160,7 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     tensor(100.6931)
     """
     if dim is None:
-        raise error(
-            TypeError,
-            "logsumexp",
-            "dim must be an integer or a tuple of them, not None",
-            "pass dim=tuple(range(x.ndim))",
-        )
+        what = "dim must be an integer or a tuple of them, not None"
+        raise error(TypeError, "logsumexp", what, "pass dim=tuple(range(x.ndim))")
     x = input if input._np_dtype in dtypes.FLOATS else input.to(dtypes.default())
     return Logsumexp.apply(x, axes(x, dim, "logsumexp"), keepdim)

@@ -64,12 +64,8 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     kernel = per_dim(kernel_size, 2, "unfold", "kernel_size")
     geometry = settings("unfold", 2, stride, padding, dilation)
     if min(kernel) < 1 or min(map(count, input.shape[-2:], kernel, *geometry[:3])) < 1:
-        raise error(
-            RuntimeError,
-            "unfold",
-            f"no window of size {kernel} fits into an input of shape {tuple(input.shape)}",
-            "pad the input (padding=), or use a smaller kernel",
-        )
+        what = f"no window of size {kernel} fits into an input of shape {tuple(input.shape)}"
+        raise error(RuntimeError, "unfold", what, "pad the input (padding=), or use a smaller kernel")
     return Im2Col.apply(input, kernel, geometry)
 
 

@@ -67,12 +67,8 @@ def max_unpool(
             RuntimeError, who, f"takes {n + 1} or {n + 2} dimensions, not shape {input._sizes}", ranks(input.ndim, n)
         )
     if input.shape != indices.shape:
-        raise error(
-            RuntimeError,
-            who,
-            f"input has shape {input._sizes}, but indices {indices._sizes}",
-            "pass both results of the max pool with return_indices=True",
-        )
+        what = f"input has shape {input._sizes}, but indices {indices._sizes}"
+        raise error(RuntimeError, who, what, "pass both results of the max pool with return_indices=True")
     kernel, pad = per_dim(kernel_size, n, who, "kernel_size"), per_dim(padding, n, who, "padding")
     step = kernel if stride is None or stride == () or stride == [] else per_dim(stride, n, who, "stride")
     least = tuple([(d - 1) * s + k - 2 * p for d, s, k, p in zip(input._sizes[-n:], step, kernel, pad)])
@@ -90,10 +86,6 @@ def chosen_size(who: str, n: int, least: tuple, step: tuple, output_size: Any) -
     size = tuple(output_size)[-n:]
     low, high = [tuple([d + sign * s for d, s in zip(least, step)]) for sign in (-1, 1)]
     if len(output_size) not in (n, n + 2) or not all(a < d < b for a, d, b in zip(low, size, high)):
-        raise error(
-            ValueError,
-            who,
-            f"output_size={tuple(output_size)} does not fit: its last {n} sizes must be between {low} and {high}",
-            "pass the shape of the max pool's input: output_size=x.shape",
-        )
+        what = f"output_size={tuple(output_size)} does not fit: its last {n} sizes must be between {low} and {high}"
+        raise error(ValueError, who, what, "pass the shape of the max pool's input: output_size=x.shape")
     return size

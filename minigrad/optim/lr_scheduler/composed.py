@@ -108,12 +108,8 @@ def check_schedules(who: str, optimizer: Any, schedules: Sequence) -> None:
             what = f"number {n} is a ReduceLROnPlateau, whose step needs a metric"
             raise error(ValueError, who, what, "call its step(metric) yourself, beside the others")
         if schedule.optimizer is not optimizer:
-            raise error(
-                ValueError,
-                who,
-                f"expected all schedules to belong to the same optimizer, but number {n} does not",
-                "build all of them with one optimizer",
-            )
+            what = f"expected all schedules to belong to the same optimizer, but number {n} does not"
+            raise error(ValueError, who, what, "build all of them with one optimizer")
 
 
 class ReduceLROnPlateau(LRScheduler):
@@ -158,12 +154,8 @@ class ReduceLROnPlateau(LRScheduler):
     def _init_is_better(self, mode: str, threshold: float, threshold_mode: str) -> None:
         """Set the meaning of an improvement."""
         if mode not in ("min", "max") or threshold_mode not in ("rel", "abs"):
-            raise error(
-                ValueError,
-                "ReduceLROnPlateau",
-                f"mode {mode!r} should be 'min' or 'max', threshold mode {threshold_mode!r} 'rel' or 'abs'",
-                "write mode='min', threshold_mode='rel'",
-            )
+            what = f"mode {mode!r} should be 'min' or 'max', threshold mode {threshold_mode!r} 'rel' or 'abs'"
+            raise error(ValueError, "ReduceLROnPlateau", what, "write mode='min', threshold_mode='rel'")
         self.mode_worse = math.inf if mode == "min" else -math.inf
         self.mode, self.threshold, self.threshold_mode = mode, threshold, threshold_mode
 

@@ -69,12 +69,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1):
         if not isinstance(T_0, int) or not isinstance(T_mult, int) or T_0 <= 0 or T_mult < 1:
-            raise error(
-                ValueError,
-                "CosineAnnealingWarmRestarts",
-                f"expected a positive integer T_0 and an integer T_mult >= 1, but got {T_0} and {T_mult}",
-                "write T_0=10, T_mult=1",
-            )
+            what = f"expected a positive integer T_0 and an integer T_mult >= 1, but got {T_0} and {T_mult}"
+            raise error(ValueError, "CosineAnnealingWarmRestarts", what, "write T_0=10, T_mult=1")
         if not isinstance(eta_min, (float, int)):
             what = f"expected a number as eta_min, but got {eta_min!r}"
             raise error(ValueError, "CosineAnnealingWarmRestarts", what, "write eta_min=1e-5")
@@ -147,24 +143,16 @@ class OneCycleLR(LRScheduler):
         check_optimizer("OneCycleLR", optimizer)
         self.optimizer = optimizer
         if total_steps is None and (epochs is None or steps_per_epoch is None):
-            raise error(
-                ValueError,
-                "OneCycleLR",
-                "define either total_steps or both epochs and steps_per_epoch",
-                "write total_steps=epochs * len(loader)",
-            )
+            what = "define either total_steps or both epochs and steps_per_epoch"
+            raise error(ValueError, "OneCycleLR", what, "write total_steps=epochs * len(loader)")
         sizes = {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
         for name, n in sizes.items() if total_steps is None else [("total_steps", total_steps)]:
             if not isinstance(n, int) or n <= 0:
                 what = f"expected a positive integer {name}, but got {n!r}"
                 raise error(ValueError, "OneCycleLR", what, "write total_steps=epochs * len(loader)")
         if anneal_strategy not in ("cos", "linear"):
-            raise error(
-                ValueError,
-                "OneCycleLR",
-                f"anneal_strategy must be one of 'cos' or 'linear', got {anneal_strategy!r}",
-                "write anneal_strategy='cos'",
-            )
+            what = f"anneal_strategy must be one of 'cos' or 'linear', got {anneal_strategy!r}"
+            raise error(ValueError, "OneCycleLR", what, "write anneal_strategy='cos'")
         if not isinstance(pct_start, float) or not 0 <= pct_start <= 1:
             what = f"expected a float pct_start between 0 and 1, got {pct_start!r}"
             raise error(ValueError, "OneCycleLR", what, "write pct_start=0.3")
@@ -184,12 +172,9 @@ class OneCycleLR(LRScheduler):
         self._current()
         t, found = self.last_epoch, []
         if t > self.total_steps:
-            raise error(
-                ValueError,
-                "OneCycleLR",
-                f"tried to step {t} times, but the schedule has {self.total_steps} steps",
-                "call scheduler.step() once for each of total_steps, or pass a larger total_steps",
-            )
+            what = f"tried to step {t} times, but the schedule has {self.total_steps} steps"
+            fix = "call scheduler.step() once for each of total_steps, or pass a larger total_steps"
+            raise error(ValueError, "OneCycleLR", what, fix)
         last = self._schedule_phases[-1]
         phase = next((phase for phase in self._schedule_phases if t <= phase["end_step"]), last)
         n = self._schedule_phases.index(phase)
@@ -267,12 +252,8 @@ class CyclicLR(LRScheduler):
         self.total_size = up + (up if step_size_down is None else float(step_size_down))
         self.step_ratio = up / self.total_size
         if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
-            raise error(
-                ValueError,
-                "CyclicLR",
-                f"mode {mode!r} is none of 'triangular', 'triangular2' and 'exp_range', and scale_fn is None",
-                "write mode='triangular', or pass a scale_fn",
-            )
+            what = f"mode {mode!r} is none of 'triangular', 'triangular2' and 'exp_range', and scale_fn is None"
+            raise error(ValueError, "CyclicLR", what, "write mode='triangular', or pass a scale_fn")
         self.mode, self.gamma, self._scale_fn_custom, self.scale_mode = mode, gamma, scale_fn, scale_mode
         if scale_fn is None:
             self.scale_mode = "iterations" if mode == "exp_range" else "cycle"

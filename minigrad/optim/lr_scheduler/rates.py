@@ -29,12 +29,8 @@ class LambdaLR(LRScheduler):
         n = len(optimizer.param_groups)
         self.lr_lambdas: list[Callable] = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * n
         if len(self.lr_lambdas) != n:
-            raise error(
-                ValueError,
-                type(self).__name__,
-                f"expected {n} lr_lambdas, one per parameter group, but got {len(self.lr_lambdas)}",
-                f"pass one function, or a list of {n}",
-            )
+            what = f"expected {n} lr_lambdas, one per parameter group, but got {len(self.lr_lambdas)}"
+            raise error(ValueError, type(self).__name__, what, f"pass one function, or a list of {n}")
         for f in self.lr_lambdas:
             if not callable(f):
                 what = f"lr_lambda should be a function, but got {type(f).__name__}"
@@ -170,12 +166,8 @@ class LinearLR(LRScheduler):
         last_epoch: int = -1,
     ):
         if not 0 < start_factor <= 1 or not 0 <= end_factor <= 1:
-            raise error(
-                ValueError,
-                "LinearLR",
-                f"starting factor {start_factor} has to be in (0, 1] and ending factor {end_factor} in [0, 1]",
-                "write start_factor=0.1, end_factor=1.0",
-            )
+            what = f"starting factor {start_factor} has to be in (0, 1] and ending factor {end_factor} in [0, 1]"
+            raise error(ValueError, "LinearLR", what, "write start_factor=0.1, end_factor=1.0")
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer, last_epoch)
 

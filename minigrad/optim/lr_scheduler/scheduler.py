@@ -87,12 +87,9 @@ class LRScheduler:
             self._get_lr_called_within_step = False
         groups = self.optimizer.param_groups
         if len(found) != len(groups):
-            raise error(
-                ValueError,
-                type(self).__name__,
-                f"gives {len(found)} rates, but the optimizer has {len(groups)} parameter groups",
-                "return one rate for each group from get_lr; make the schedule after the last add_param_group",
-            )
+            what = f"gives {len(found)} rates, but the optimizer has {len(groups)} parameter groups"
+            fix = "return one rate for each group from get_lr; make the schedule after the last add_param_group"
+            raise error(ValueError, type(self).__name__, what, fix)
         for group, lr in zip(groups, found):
             set_value(group, "lr", lr)
         self._last_lr = settings(self.optimizer, "lr")
@@ -174,10 +171,6 @@ def per_group(optimizer: Optimizer, name: str, value: Any) -> list:
     if not isinstance(value, (list, tuple)):
         return [copied(value) for _ in range(n)]
     if len(value) != n:
-        raise error(
-            ValueError,
-            name,
-            f"expected {n} values, one for each parameter group, but got {len(value)}",
-            f"pass one number, or a list of {n}",
-        )
+        what = f"expected {n} values, one for each parameter group, but got {len(value)}"
+        raise error(ValueError, name, what, f"pass one number, or a list of {n}")
     return [copied(v) for v in value]

@@ -40,38 +40,22 @@ def run(
     """
     library = library_of(function)
     if library is not None and issubclass(function, library.module.autograd.function.NestedIOFunction):
-        raise error(
-            TypeError,
-            "check",
-            f"{function.__name__} is a NestedIOFunction, whose nested arguments check cannot vary",
-            "make it a Function, and nest its arguments outside",
-        )
+        what = f"{function.__name__} is a NestedIOFunction, whose nested arguments check cannot vary"
+        raise error(TypeError, "check", what, "make it a Function, and nest its arguments outside")
     if library is None:
-        raise error(
-            TypeError,
-            "check",
-            f"expected a subclass of autograd.Function, got {function!r}",
-            "pass the class itself: check(MyFunction, x)",
-        )
+        what = f"expected a subclass of autograd.Function, got {function!r}"
+        raise error(TypeError, "check", what, "pass the class itself: check(MyFunction, x)")
     unknown = [name for name in skip if name not in [row.name for row in TABLE]]
     if unknown:
-        raise error(
-            ValueError,
-            "check",
-            f"there is no row {unknown[0]!r}",
-            f"skip some of: {', '.join(row.name for row in TABLE)}",
-        )
+        what = f"there is no row {unknown[0]!r}"
+        raise error(ValueError, "check", what, f"skip some of: {', '.join(row.name for row in TABLE)}")
     meant = "surrogate is set" if surrogate else ""
     case, made_up = (
         (Case.of(library, function, args, meant), False) if args else guessed(library, function, applied, meant)
     )
     if case is None:
-        raise error(
-            ValueError,
-            "check",
-            f"found no arguments for which {function.__name__}.forward runs{refusal(library, function, applied)}",
-            f"pass them: check({function.__name__}, x, ...)",
-        )
+        what = f"found no arguments for which {function.__name__}.forward runs{refusal(library, function, applied)}"
+        raise error(ValueError, "check", what, f"pass them: check({function.__name__}, x, ...)")
     case = case.cast("float64")
     result = Result(case.name, library.name, case.code(), made_up)
     with library.own_random_numbers():
