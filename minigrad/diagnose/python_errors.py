@@ -44,11 +44,11 @@ def note(e: BaseException) -> bool:
 @searches("")
 def explanation(e: BaseException) -> str:
     """Return a sentence about an error, with the fix; "" if tensors are not the cause."""
+    if words := repeated_argument(str(e)):  # a first call fails below the user's line, in what prepares the function
+        return words
     *_, last = chain(e.__traceback__)
     if is_library_frame(last.tb_frame):  # the user's line did not fail itself: its values need not be the cause
         return ""
-    if words := repeated_argument(str(e)):
-        return words
     parts = list(operands(last, str(e)))
     return next((words for rule in RULES for part in parts if (words := rule(str(e), *part))), "")
 
