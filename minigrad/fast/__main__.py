@@ -20,7 +20,7 @@ def declared(cls: type) -> Iterator:
 for name in sys.argv[1:]:
     operation = next((c for c in declared(Primitive) if name.lower() in (c.name, c.__name__.lower())), None)
     if operation is None or not specialisable(operation):
-        sys.exit(f"{name} has no generated code: it takes the generic path (ops/base/primitive.py)")
+        sys.exit(f"{name} has no generated code: it {'takes the generic path' if operation else 'is no operation'}")
     specialise(operation)
     if operation.variadic is not None:  # for two of the variable arguments
         generate_apply(operation, Plan(operation, operation.variadic + 2))

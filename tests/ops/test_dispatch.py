@@ -228,9 +228,10 @@ def test_operations_that_are_not_pointwise_are_written_out_too():
         assert line in done.stdout
 
 
-def test_an_operation_without_a_fast_path_is_named():
-    done = subprocess.run([sys.executable, "-m", "minigrad.fast", "gcd"], capture_output=True, text=True)
-    assert done.returncode == 1 and "gcd has no generated code" in done.stderr
+@pytest.mark.parametrize("name, why", [("gcd", "takes the generic path"), ("nosuch", "is no operation")])
+def test_an_operation_without_a_fast_path_is_named(name, why):
+    done = subprocess.run([sys.executable, "-m", "minigrad.fast", name], capture_output=True, text=True)
+    assert done.returncode == 1 and f"{name} has no generated code: it {why}" in done.stderr
 
 
 def test_an_operation_of_any_number_of_tensors_is_shown_for_two():
