@@ -81,9 +81,9 @@ test-pythons: ## run make test-quick on each other Python from 3.11 on that is f
 test-versions: $(call with,dev demo) ## run make test-quick and more with the oldest and the newest NumPy, SciPy and Numba
 	$(PY) -m tools.versions $(QUICK) tests/core tests/autograd tests/formulas
 
-test-slow: $(call with,dev demo) ## run the tests that take longest; with NIGHTLY=1 also those for each Python
+test-slow: $(call with,dev demo) ## run the tests that take longest; with NIGHTLY=1 all of them, and those for each Python
 	$(begin)
-	$(PY) -m tools.wheels
+	$(if $(NIGHTLY),$(PY) -m tools.wheels)
 	$(ON_GPU) -m "$(SLOW)" tests/kernels/cuda tests/viz/test_threads.py
 	$(ON_GPU) --device cuda $(if $(NIGHTLY),$(ON_DEVICE),-m "not slow" $(OTHERS))
 	MINIGRAD_GENERIC=1 $(PYTEST) -m "not slow" $(ENGINE)
