@@ -90,8 +90,8 @@ test-slow: $(call with,dev demo) ## run the tests that take longest; with NIGHTL
 	$(PYTEST) -m "$(SLOW)" --ignore=tests/parity
 	$(end)
 
-cuda-build: $(call with,cuda12) ## compile all kernels for one kind of GPU, without one; with NIGHTLY=1 for three
-	$(PY) -m tools.cuda_build $(if $(NIGHTLY),,--arch sm_80) --json build/cuda-kernels.json
+cuda-build: $(call with,cuda12) ## compile the kernels of float32 for one kind of GPU, without one; with NIGHTLY=1 all for three
+	$(PY) -m tools.cuda_build $(if $(NIGHTLY),,--arch sm_80 --dtype float32) --json build/cuda-kernels.json
 
 cuda-test: $(call with,dev demo cuda12) ## on a machine with a GPU: run the tests on it, and measure
 	$(PY) -m benchmarks.cuda

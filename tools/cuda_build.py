@@ -1,6 +1,7 @@
 """Compiles every kernel for real GPUs, on a machine without one: `make cuda-build`.
 
     python -m tools.cuda_build                  all kernels, for sm_75, sm_80 and sm_90
+    python -m tools.cuda_build --arch sm_80 --dtype float32     a part of them, as a check before a merge
     python -m tools.cuda_build softmax sum      kernels whose module has one of these words in its name
     python -m tools.cuda_build --json FILE      also write the figures; --markdown FILE the table by family
 
@@ -59,13 +60,10 @@ def main() -> int:
     """Collect, compile, print."""
     options = arguments()
     if not find_spec("numba_cuda"):
-        print(
-            f"cuda-build: the compiler is not installed; {install('cuda13')}, or with cuda12",
-            file=sys.stderr,
-        )
+        print(f"cuda-build: the compiler is not installed; {install('cuda13')}, or with cuda12", file=sys.stderr)
         return 2
     begun = time.perf_counter()
-    kernels, refused = collected()
+    kernels, refused = collected(options.dtype)
     kernels = [k for k in kernels if not options.names or any(n in family(k) for n in options.names)]
     found = time.perf_counter()
     print(f"{len(kernels)} kernels found in {found - begun:.0f} s", flush=True)
@@ -98,19 +96,20 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="only kernels of families with this in their name")
     parser.add_argument("--arch", action="append", metavar="SM", help=f"instead of {', '.join(ARCHITECTURES)}")
+    parser.add_argument("--dtype", action="append", choices=FLOATS, help=f"instead of {', '.join(FLOATS)}")
     parser.add_argument("--all", action="store_true", help="print a line for every kernel")
     parser.add_argument("--json", metavar="FILE", help="write the figures of every kernel to FILE")
     parser.add_argument("--markdown", metavar="FILE", help="write the table by family to FILE")
     options = parser.parse_args()
-    options.arch = tuple(options.arch or ARCHITECTURES)
+    options.arch, options.dtype = tuple(options.arch or ARCHITECTURES), tuple(options.dtype or FLOATS)
     return options
 
 
-def collected() -> tuple[list[Launched], list]:
+def collected(dtypes: tuple) -> tuple[list[Launched], list]:
     """Return all kernels, and the samples that cannot run: cuda_collect.py's findings, with blocks as large as a GPU's."""
     chosen = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "MINIGRAD_CUDA_BLOCKS": "full"}
     with tempfile.TemporaryDirectory() as folder:
-        files = {dtype: pathlib.Path(folder) / f"{dtype}.json" for dtype in FLOATS}
+        files = {dtype: pathlib.Path(folder) / f"{dtype}.json" for dtype in dtypes}
         command = [sys.executable, "-m", f"{__package__}.cuda_collect"]
         running = [subprocess.Popen([*command, dtype, str(file)], env=chosen) for dtype, file in files.items()]
         if any([process.wait() for process in running]):
