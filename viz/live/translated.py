@@ -225,7 +225,8 @@ class Writer(ast.NodeTransformer):
         if f.__module__ in ("math", dtypes.__name__) and not self.local & words(node):
             return constant(self.value(node))
         if isinstance(f, type) and issubclass(f, (tuple, list)):  # of named results, too
-            return self.visit(node.args[0] if len(node.args) == 1 else ast.List(node.args))
+            one = len(node.args) == 1 and not isinstance(node.args[0], ast.Starred)
+            return self.visit(node.args[0] if one else ast.List(node.args))
         return ast.Call(named(self.name_of(f)), [self.visit(a) for a in node.args], keywords)
 
     def instance(self, value: Any, kinds: Any) -> Any:
