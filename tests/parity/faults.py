@@ -100,10 +100,10 @@ FAULTS = {
     "kernels: the sum of a row is its last term": Fault(
         "compile/emit/cpu_rows.py", "part += some[i]", "part = some[i]", "kernels"
     ),
-    "kernels: gathered rows begin at the second element": Fault(
+    "kernels: added rows begin at the second element": Fault(
         "kernels/cpu/index_cpu.py",
-        'source="at(index[k])", target="k"',
-        'source="at(index[min(k + 1, index.size - 1)])", target="k"',
+        "given, made = given_[r, k], made_[r, at(index[k])]",
+        "given, made = given_[r, k], made_[r, at(index[min(k + 1, index.size - 1)])]",
         "kernels",
     ),
 }

@@ -121,7 +121,7 @@ def vision_on_torch() -> None:
         text = re.sub(r"^from minigrad(?!\.(?:errors|files|diagnose))", "from torch", text, flags=re.MULTILINE)
         sys.modules.setdefault("torchvision", ModuleType("torchvision")).__path__ = []
         exec(compile(text, called, "exec"), module.__dict__)
-    for called, (place, *_) in IN_OTHER_PACKAGES.items():
+    for called, (place, *_) in sorted(IN_OTHER_PACKAGES.items()):  # a package before its modules
         if called.startswith("torchvision"):
             around, _, name = called.rpartition(".")
             found = sys.modules.setdefault(called, sys.modules[place.replace("compat.vision", "torchvision")])
