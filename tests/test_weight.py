@@ -14,9 +14,9 @@ ROOT = Path(__file__).parent.parent
 
 # The lines of the Python files of a folder at most, with docstrings and blank lines, and of viz's scripts.
 CEILINGS = {
-    "minigrad": 101177,
+    "minigrad": 101178,
     "minigrad/*.py": 2388,
-    "minigrad/arrays": 1135,
+    "minigrad/arrays": 1136,
     "minigrad/autograd": 3371,
     "minigrad/compat": 3638,
     "minigrad/compile": 8726,
@@ -42,8 +42,8 @@ CEILINGS = {
     "viz": 21664,
     "viz/**/*.js": 7705,
     "lessons": 40027,
-    "tests": 124594,
-    "tools": 1799,
+    "tests": 124601,
+    "tools": 1798,
     "benchmarks": 6237,
     "docs": 2723,
 }

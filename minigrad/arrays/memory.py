@@ -133,4 +133,5 @@ def same_layout(a: np.ndarray) -> np.ndarray:
 
 def is_new(d: Array, g: Array | list, pairs: Sequence) -> bool:
     """Return True if a written-out backward made an array for one edge alone: it is not what arrived, nor of two edges."""
-    return d is not g and type(g) is not list and [*map(id, map(itemgetter(1), pairs))].count(id(d)) == 1
+    alone = [*map(id, map(itemgetter(1), pairs))].count(id(d)) == 1
+    return alone and d is not g and d.base is None and type(g) is not list
