@@ -29,7 +29,7 @@ collect_ignore_glob += [] if find_spec("mpi4py") else ["minigrad/distributed/*"]
 
 def listed(name):
     """Return the ids of the tests in a list of tests/, or their beginnings, by file."""
-    ids, by_file = (CHOOSE_THEMSELVES.parents[1] / f"{name}.txt").read_text(encoding="utf-8").splitlines(), {}
+    ids, by_file = (Path(__file__).parent / "tests" / f"{name}.txt").read_text(encoding="utf-8").splitlines(), {}
     for file, _, test in (line.partition("::") for line in ids if not line.startswith("#")):
         by_file[file] = (*by_file.get(file, ()), test)
     return by_file

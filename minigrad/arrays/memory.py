@@ -132,6 +132,6 @@ def same_layout(a: np.ndarray) -> np.ndarray:
 
 
 def is_new(d: Array, g: Array | list, pairs: Sequence) -> bool:
-    """Return True if a written-out backward made an array for one edge alone: it is not what arrived, nor of two edges."""
+    """Return True if a written-out backward made an array for one edge alone: not what arrived, nor a view, nor of two."""
     alone = [*map(id, map(itemgetter(1), pairs))].count(id(d)) == 1
     return alone and d is not g and d.base is None and type(g) is not list

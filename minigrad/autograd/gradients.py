@@ -108,11 +108,8 @@ def grad(
     (tensor(12.),)
     """
     if materialize_grads and allow_unused is False:
-        raise error(
-            ValueError,
-            "grad",
-            "expected allow_unused to be True or not passed when materialize_grads=True, but got: False.",
-        )
+        what = "expected allow_unused to be True or not passed when materialize_grads=True, but got: False."
+        raise error(ValueError, "grad", what)
     if not only_inputs:
         what = "only_inputs=False, which would fill the .grad of all other leaves, is not supported"
         raise error(ValueError, "grad", what, "omit it, and call backward() for the other leaves")
@@ -220,8 +217,9 @@ def as_sequence(x: Any, who: str) -> tuple:
 
 def roots(outputs: tuple, weights: Any, what: str) -> tuple[list, list]:
     """Return the edges where differentiation starts, each with a gradient."""
-    if weights is None and len(outputs) == 1 and type(t := outputs[0]) is Tensor and t._view is None and t._edge:
-        return [t._edge], [seed(t, None, t._edge, what)]  # by far the most common case
+    t = outputs[0] if weights is None and len(outputs) == 1 else None
+    if type(t) is Tensor and t._view is None and t._edge is not None:  # by far the most common case
+        return [t._edge], [seed(t, None, t._edge, what)]
     weights = (None,) * len(outputs) if weights is None else as_sequence(weights, what)
     if len(weights) != len(outputs):
         problem = f"got {len(outputs)} tensors and {len(weights)} gradients"

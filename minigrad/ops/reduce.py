@@ -177,7 +177,7 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     tensor([4, 6])
     """
     x = input if dtype is None and input._np_dtype in dtypes.FLOATS else result_dtype(input, dtype, "sum")
-    return Sum.apply(x, ALL[len(x._sizes)] if dim is None else axes(x, dim, "sum"), keepdim)
+    return Sum.apply(x, ALL[len(x._sizes)] if dim is None else axes(x, dim, "sum"), keepdim)  # most calls need neither
 
 
 @op("T(3, 4)", "T(2, 3, 4), 1", "T(2, 3, 4), (0, -1), True", "T()", "I(3, 4, 9), 0, dtype=torch.float32", "T(6)[1::2]",

@@ -399,6 +399,16 @@ def test_parts_leave_gradients_that_others_hold_as_they_are():
     assert x.grad.tolist() == [6.0, 4.0, 14.0]
 
 
+@pytest.mark.parametrize("computed", [False, True])
+@pytest.mark.parametrize("n", [3, 3000])  # the gradient of many elements is spread as a view of one number
+def test_a_part_is_added_to_the_gradient_of_a_sum(n, computed):
+    x = minigrad.ones(n, 3, requires_grad=True)
+    whole = x * 1 if computed else x
+    part, total = whole[0], whole.sum()  # the sum is younger: its gradient arrives first
+    (part.sum() + total).backward()
+    assert x.grad.tolist() == [[2.0] * 3, *[[1.0] * 3] * (n - 1)]
+
+
 def test_a_loop_over_parts_makes_one_array_for_their_gradients(monkeypatch):
     made, make = [], index_module.zeros
     monkeypatch.setattr(index_module, "zeros", lambda *args: made.append(args) or make(*args))

@@ -26,7 +26,7 @@ from minigrad.testing.operations import row
 from minigrad.testing.samples import call
 from tests import table
 from tests.live.again import computed
-from tests.live.node import Page
+from tests.live.node import LiveError, Page
 from tests.live.test_record import compare
 from tests.live.test_table_again import record
 from viz.live.record import texts_of
@@ -128,6 +128,22 @@ def bell(place, summit, breadth):
     return Bell.apply(place, summit, breadth)
 
 
+class Raised(Program):
+    """2 (ground + 1), with a write on the way, which a page does not translate."""
+
+    @staticmethod
+    def program(ground):
+        grown = ground.clone()
+        grown.add_(1)
+        return grown * 2
+
+
+@op("T(3)")
+def raised(ground):
+    """Return twice what is one higher."""
+    return Raised.apply(ground)
+
+
 class Shares(Program):
     """x over its sum; its gradient by a formula."""
 
@@ -197,6 +213,7 @@ NAMES = [
     "weighted_sum",
     "centre",
     "bell",
+    "raised",
     "shares",
     "tempered",
     "ends",
@@ -314,6 +331,11 @@ def test_the_documentations_table_has_its_row(name):
     entry = TABLE[name]
     assert f"`{name}" in row(entry) or name in row(entry)
     assert inspect.getdoc(entry.function).split(".")[0] in row(entry)
+
+
+def test_a_page_leaves_what_it_cannot_translate_as_it_was_recorded():
+    with Page(["raised(x)"]) as page, pytest.raises(LiveError, match="raised is not live"):
+        page.evaluate("raised(x)", {"x": np.ones(3)})
 
 
 @pytest.mark.parametrize(("name", "sample"), [(n, s) for n, s in CALLS if n in LIVE])

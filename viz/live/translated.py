@@ -33,7 +33,6 @@ ATTRIBUTES = {"_sizes": "shape", "_np_dtype": "dtype"}
 UNSAID = {*IGNORED, "names", "notes"}  # keywords of checks, and those that change no number
 WITHOUT = ("_edge", "_layer", "device", "requires_grad")
 UNKNOWN = (ast.Lambda, ast.Dict, ast.Set, ast.DictComp, ast.SetComp)
-FAULTS = (NotImplementedError, NameError, LookupError, TypeError, ValueError, AttributeError, OSError, RecursionError)
 
 
 class Functions:
@@ -56,7 +55,7 @@ class Functions:
             f, ignored, chooses = self.sources.pop(name)
             try:
                 known, text = signature(f, ignored), Writer(self, f, ignored, chooses).text()
-            except FAULTS:
+            except Exception:  # of any kind: the source may be anybody's
                 return None
             self.made["signatures"].setdefault(name, known)
             self.made["definitions"][name] = {"parameters": [p["parameter"] for p in known], "text": text}
@@ -110,7 +109,7 @@ class Writer(ast.NodeTransformer):
 
     def steps(self, statement: Any) -> list:
         """Return the assignments of a statement."""
-        if is_check(statement):
+        if self.is_check(statement):
             return []
         if isinstance(statement, ast.Assign):
             return self.assigned(statement.targets[0], self.visit(statement.value))
@@ -261,6 +260,14 @@ class Writer(ast.NodeTransformer):
         name = self.functions.public.get(f) or NAMES.get(f)
         return name or self.functions.need(f"{f.__module__.rpartition('.')[2]}_{f.__name__}", f)
 
+    def is_check(self, statement: Any) -> bool:
+        """Return True if a statement only raises, warns or explains: a method of a value, or a name with _, may write."""
+        if isinstance(statement, (ast.If, ast.For)) and not statement.orelse:
+            return all(map(self.is_check, statement.body)) or isinstance(statement.body[-1], ast.Raise)
+        said: Any = statement.value if isinstance(statement, ast.Expr) else None
+        asked = isinstance(said, ast.Call) and self.is_global(said.func) and not ast.unparse(said.func).endswith("_")
+        return asked or isinstance(said, ast.Constant) or isinstance(statement, (ast.Raise, ast.Pass))
+
     def is_global(self, node: Any) -> bool:
         """Return True for a name that is not local, and for its attributes."""
         return ast.unparse(node).replace(".", "").isidentifier() and not self.local & words(node)
@@ -304,10 +311,3 @@ def called(name: str, *args: Any) -> ast.Call:
 def named(name: str) -> Any:
     """Return the expression of a name, such as linalg.inv."""
     return ast.parse(name, mode="eval").body
-
-
-def is_check(statement: Any) -> bool:
-    """Return True if a statement only raises, warns or explains."""
-    if isinstance(statement, (ast.If, ast.For)) and not getattr(statement, "orelse", ()):
-        return all(map(is_check, statement.body)) or isinstance(statement.body[-1], ast.Raise)
-    return isinstance(statement, (ast.Expr, ast.Raise, ast.Pass))
