@@ -55,7 +55,7 @@ class Functions:
             f, ignored, chooses = self.sources.pop(name)
             try:
                 known, text = signature(f, ignored), Writer(self, f, ignored, chooses).text()
-            except Exception:  # of any kind: the source may be anybody's
+            except Exception:  # of any kind: the source may be any
                 return None
             self.made["signatures"].setdefault(name, known)
             self.made["definitions"][name] = {"parameters": [p["parameter"] for p in known], "text": text}
