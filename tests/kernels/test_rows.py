@@ -12,8 +12,8 @@ import minigrad
 from minigrad.core.backward import sum_to
 from minigrad.kernels import choose, row_kernels, threads
 from minigrad.kernels.fallback import by_numpy
+from minigrad.ops.base.program import Program
 from minigrad.ops.reduce import Sum
-from minigrad.ops.rows import Rows
 from tests.floats import FLOATS, some
 
 F = minigrad.nn.functional
@@ -214,7 +214,7 @@ def test_generic_mode_has_the_formulas_alone():
     assert done.stdout == "[]\n", done.stderr
 
 
-class Tempered(Rows):
+class Tempered(Program):
     """Softmax of signal * warmth + floor: its parameters have names that no other operation has."""
 
     gives, along, scalars = (row_kernels.ALL,), "way", ("floor",)
@@ -246,5 +246,5 @@ def test_a_batch_dimension_reaches_weights_and_dimensions():
 
 def test_a_class_that_names_no_dimensions_is_refused():
     with pytest.raises(TypeError, match="has no parameter 'dims', which would hold the dimensions of a line"):
-        type("Unsaid", (Rows,), {"gives": (row_kernels.ALL,), "program": lambda signal, way: signal})
+        type("Unsaid", (Program,), {"gives": (row_kernels.ALL,), "program": lambda signal, way: signal})
     gc.collect()  # others look through all classes
