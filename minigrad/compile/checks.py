@@ -22,7 +22,7 @@ from ..core.context import Ctx
 from ..core.function import Function
 from ..core.tensor import Tensor
 from ..diagnose.boundary import bare
-from ..places import PACKAGE, Place
+from ..places import PACKAGE
 from . import allowed
 from .allowed import (
     CONTAINERS,
@@ -38,7 +38,7 @@ from .allowed import (
 from .attribute_checks import STORES, AttributeChecks, is_own
 from .captured_steps import OUTSIDE, RETURN, Refused
 from .symbols import MATH
-from .user_code import CHECKS, IN_PLACE, Unreadable, checked_code
+from .user_code import CHECKS, IN_PLACE, checked_code
 
 METHODS = ("forward", "setup_context", "backward", "vjp", "jvp", "vmap")  # of a custom Function
 UNBOUND = types.CellType()  # equal to a cell that is empty, and to no other
@@ -194,9 +194,8 @@ class Checks(AttributeChecks):
             name, guards = self.guards.constant(f), self.guards
             try:
                 code, operators = checked_code((inner := bare(f)).__code__, f.__qualname__)
-            except Unreadable as e:
-                place = Place(f.__code__.co_filename, e.line)
-                raise self.refuse(e.why if e.fix else f"{f.__name__}: {e.why}", e.fix, place) from None
+            except Refused as e:
+                raise self.refuse(e.why, e.fix, e.place) from None
             guards.guard(f.__name__, None, f"{name}.__code__ is {guards.constant(f.__code__)}")
             self.trace.operators |= operators
             made = types.FunctionType(code, Globals(self, f), f.__name__)
@@ -280,13 +279,10 @@ class Checks(AttributeChecks):
         if cls is type:
             return self.type_of(*args)
         if cls in allowed.FUNCTIONS:
-            for one in args:
-                self.over(one) if cls.__name__ in allowed.BLIND else self.operand(one)
-        if cls in allowed.FUNCTIONS or issubclass(cls, BaseException) and cls.__module__ == "builtins":
-            return self.plainly(cls, args, kwargs)
+            return self.builtin(cls, args, kwargs)
         if cls is functools.partial:
             return cls(*args, **kwargs)
-        if is_library(cls):
+        if is_library(cls) or issubclass(cls, BaseException) and cls.__module__ == "builtins":
             return self.plainly(cls, args, kwargs)
         if issubclass(cls, tuple) and hasattr(cls, "_fields") and not is_user_function(vars(cls).get("__init__")):
             self.guards.same(cls, "__new__")
@@ -298,11 +294,9 @@ class Checks(AttributeChecks):
         """Call a function written in C, if it is one of the table, of `math`, or a method without side effects."""
         if f in self.special:
             return self.special[f](*args, **kwargs)
-        if f.__name__ not in allowed.BLIND:
-            for one in (getattr(f, "__self__", None), *args, *kwargs.values()):
-                self.operand(one)
-        elif args:
-            self.over(args[0])
+        look = self.over if f.__name__ in allowed.BLIND else self.operand
+        for one in (getattr(f, "__self__", None), *args, *kwargs.values()):
+            look(one)
         if allowed.is_math(f):
             return getattr(MATH, f.__name__)(*map(self.operand, args), **kwargs)
         if f in allowed.FUNCTIONS:
