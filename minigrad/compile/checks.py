@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import builtins
 import contextlib
-import enum
 import functools
 import math
 import sys
@@ -32,13 +31,12 @@ from .allowed import (
     is_library,
     is_module,
     is_user_function,
-    is_users,
     runs_python,
 )
 from .attribute_checks import STORES, AttributeChecks, is_own
 from .captured_steps import OUTSIDE, RETURN, Refused
 from .symbols import MATH
-from .user_code import CHECKS, IN_PLACE, checked_code
+from .user_code import CHECKS, checked_code
 
 METHODS = ("forward", "setup_context", "backward", "vjp", "jvp", "vmap")  # of a custom Function
 UNBOUND = types.CellType()  # equal to a cell that is empty, and to no other
@@ -87,13 +85,8 @@ class Checks(AttributeChecks):
     def operand(self, a: Any) -> Any:
         """Return a value that is compared, hashed or written as text."""
         for one in contents(a, set()):
-            kind = type(one)
-            if not runs_python(kind, allowed.COMPARED):
-                continue
-            if not isinstance(one, enum.Enum) or any(is_users(cls) and runs_own(cls) for cls in kind.__mro__):
-                raise self.refuse(f"it compares a {kind.__name__}, whose methods are not watched", OUTSIDE)
-            for name in ("_name_", "_value_"):
-                self.get(one, name)
+            if runs_python(type(one), allowed.COMPARED):
+                raise self.refuse(f"it compares a {type(one).__name__}, whose methods are not watched", OUTSIDE)
         return a
 
     def over(self, a: Any) -> Any:
@@ -138,10 +131,6 @@ class Checks(AttributeChecks):
     def may_change(self, a: Any) -> bool:
         """Return True if a list, dict or set was made by this call, or belongs to an optimizer."""
         return isinstance(a, CONTAINERS) and (id(a) not in self.guards.names or id(a) in self.guards.states)
-
-    def augmented(self, op: str, a: Any, value: Any) -> Any:
-        """Return the result of an assignment like `a += value`."""
-        return IN_PLACE[op](self.updated(a), value)
 
     def updated(self, a: Any) -> Any:
         """Return a value that an assignment like `a += value` may change."""
@@ -369,11 +358,6 @@ def contents(a: Any, seen: set[int]) -> Iterator[Any]:
         yield a
         for one in (*a, *a.values()) if isinstance(a, dict) else a if isinstance(a, CONTAINERS) else ():
             yield from contents(one, seen)
-
-
-def runs_own(cls: type) -> bool:
-    """Return True if a class itself defines how its objects are compared or written."""
-    return any(name in vars(cls) for name in allowed.COMPARED)
 
 
 def undiagnosed(f: Any) -> Any:

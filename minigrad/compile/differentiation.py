@@ -66,7 +66,7 @@ class CompiledNode(Ctx):
 
     def backward_on_arrays(self, g: Any, freed: Freed | None) -> list | None:
         """Run the backward program while gradients flow as arrays (`backward_function` in fast_call.py)."""
-        if self._entries is not None:
+        if self._entries is not None or self.program.back is None:
             return None  # gradients flow as tensors, which looks at the saved ones
         try:
             pairs = self.program.back(self, g)

@@ -26,7 +26,7 @@ from ..places import PACKAGE
 from .allowed import is_plain
 from .differentiation import track
 from .effects import Part, places
-from .guards import GONE, MISS
+from .guards import GONE, MISS, equal
 from .symbols import EXACT, LEAF, in_leaves, is_symbolic
 
 if TYPE_CHECKING:
@@ -50,15 +50,12 @@ class CallWriter:
         self.lines: list[str] = []
         self.leaves: list[str] = []  # variables that hold the leaves of the arguments
         self.arrays: list[str] = []
-        frame = ON if program.grad else OFF
-        self.scope: dict[str, Any] = {"current": current, "frame": frame, "dtypes": dtypes, "kind": dtypes.default(),
-                      "MISS": MISS,
-                      "Tensor": Tensor, "Leaf": Leaf, "history": history, "finite": math.isfinite, "INFERENCE": INFERENCE,
-                      "memory": memory, "wrap": wrap, "array": np.ndarray, "asarray": np.asarray, "track": track,
-                      "flatten": flatten, "keys_of": keys_of, "ref": ref, "last": [], "overlapping": overlapping,
-                      "program": program,
-                      "entry": program.entry and program.entry.entry,
-                      "math": math}  # fmt: skip
+        self.scope: dict[str, Any] = {
+            "current": current, "frame": ON if program.grad else OFF, "dtypes": dtypes, "kind": dtypes.default(), "MISS": MISS,
+            "Tensor": Tensor, "Leaf": Leaf, "history": history, "finite": math.isfinite, "INFERENCE": INFERENCE, "math": math,
+            "memory": memory, "wrap": wrap, "array": np.ndarray, "asarray": np.asarray, "track": track, "equal": equal,
+            "flatten": flatten, "keys_of": keys_of, "ref": ref, "last": [], "overlapping": overlapping, "program": program,
+            "entry": program.entry and program.entry.entry}  # fmt: skip
 
     def constant(self, a: Any) -> str:
         """Add an object to the scope and return its variable."""
@@ -138,11 +135,9 @@ class CallWriter:
             self.need(f"type({name}) is float and {name} and finite({name})")
         elif type(a) is int and i in self.program.numbers:
             self.need(f"type({name}) is int and -{EXACT} < {name} < {EXACT}")
-        elif isinstance(a, (float, complex)):
-            self.need(f"type({name}) is {self.constant(type(a))} and repr({name}) == {repr(a)!r}")
         elif is_plain(a):
             known = self.constant(a)
-            self.need(f"{name} is {known} or type({name}) is {self.constant(type(a))} and {name} == {known}")
+            self.need(f"{name} is {known} or equal({name}, {known})")
         elif type(a) is np.ndarray:  # a call with an array runs eagerly, whatever the array
             self.need(f"type({name}) is array")
         else:
@@ -371,10 +366,6 @@ def backward_function(
 def unwritten(t: str, version: str) -> str:
     """Return a line that leaves the fast backward if a tensor was modified since the call."""
     return f"if {t}._ver is not None and {t}._ver.n != {version}: return None"
-
-
-def no_backward(node: Any, g: Any) -> None:
-    """Stand in for the backward function if there is no backward program."""
 
 
 # ---------------------------------------------------------------------- memory passed twice

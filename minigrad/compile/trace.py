@@ -31,8 +31,8 @@ from ..ops.base.families import Pointwise
 from ..ops.index import SIZED_BY_VALUES, NonZero
 from ..ops.sort import DataDependent
 from ..places import Place, user_frame, user_place
-from . import selections, tensors_from_numbers, traced_writes
-from .capture import CapturedReads
+from . import selections, traced_writes
+from .capture import CapturedReads, holds, made_of
 from .captured_steps import (
     HANDLED,
     VALUES,
@@ -236,8 +236,8 @@ class CaptureTrace(CapturedReads, Grad):
             return self.box(wrap(value._a))
         elements, self.elements = self.elements, None
         if elements is not None:
-            if tensors_from_numbers.holds(value, elements):
-                return tensors_from_numbers.create(self, elements, value)
+            if holds(value, elements):
+                return made_of(self, elements, value)
             touch(elements)
         device = default_device()
         there = f"{self.guards.constant(default_device)}() == {self.guards.constant(device)}"

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import copy
 import linecache
-import operator
 import types
 from functools import cache, lru_cache
 from typing import Any
@@ -21,11 +20,10 @@ from .captured_steps import RETURN, Refused
 CHECKS = "__checks"
 FUNCTIONS = ast.FunctionDef, ast.Lambda
 # the names of operators' methods, by their class in `ast`
-BINARY = dict(Add="add", Sub="sub", Mult="mul", Div="truediv", FloorDiv="floordiv", Mod="mod", Pow="pow", MatMult="matmul",
-              BitAnd="and", BitOr="or", BitXor="xor", LShift="lshift", RShift="rshift")  # fmt: skip
-IN_PLACE = {op: getattr(operator, f"i{name}") for op, name in BINARY.items()}
-OPERATORS = BINARY | dict(USub="neg", UAdd="pos", Invert="invert", Eq="eq", NotEq="ne", Lt="lt", LtE="le", Gt="gt", GtE="ge",
-                          Subscript="getitem")  # fmt: skip
+OPERATORS = dict(
+    Add="add", Sub="sub", Mult="mul", Div="truediv", FloorDiv="floordiv", Mod="mod", Pow="pow", MatMult="matmul",
+    BitAnd="and", BitOr="or", BitXor="xor", LShift="lshift", RShift="rshift", USub="neg", UAdd="pos", Invert="invert",
+    Eq="eq", NotEq="ne", Lt="lt", LtE="le", Gt="gt", GtE="ge", Subscript="getitem")  # fmt: skip
 # what is compared, hashed or written as text, asked for its elements, or entered: the check of these parts of a node
 CHECKED = {ast.Compare: ("operand", "left", "comparators"), ast.Set: ("operand", "elts"), ast.Dict: ("operand", "keys"),
            ast.SetComp: ("operand", "elt"), ast.DictComp: ("operand", "key"), ast.FormattedValue: ("operand", "value"),
@@ -210,10 +208,10 @@ class Rewriter(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        self.generic_visit(node)
         if not isinstance(node.target, ast.Name):
-            return self.generic_visit(node)
-        operands = at(load(node.target.id), node), self.visit(node.value)
-        return at(ast.Assign([node.target], self.check("augmented", node, type(node.op).__name__, *operands)), node)
+            return node
+        return [at(ast.Expr(self.check("updated", node, load(node.target.id))), node), node]
 
     # ------------------------------------------------------------------ definitions and imports
     def visit_FunctionDef(self, node: Any) -> Any:
