@@ -125,6 +125,8 @@ CASES = [
     ('torch.cdist(T(2, 3), T(2, 3).double())', 'cdist', 'expected x1 and x2 to have the same', 'convert one of them:'),
     ('torch.linalg.vecdot(T(2, 3), T(2, 4))', 'linalg.vecdot', 'the shapes (2, 3) and (2, 4)', 'give input and other'),
     ('torch.bmm(T(1, 2, 3), T(4, 3, 5))', 'bmm', 'batches of 1 and 4 matrices (shapes (1, 2,', 'give both the same first'),
+    ("torch.einsum('i', T(2, 2))",
+     'einsum', '(1) does not match the number of dimensions (2)', "write 2 letters for it, or '...'"),
 ]
 # fmt: on
 

@@ -95,47 +95,6 @@ def test_one_matrix_times_a_batch_is_one_product_of_all_rows():
     assert np.allclose((tensor(x).transpose(0, 1) @ tensor(w)).numpy(), x.transpose(1, 0, 2) @ w)
 
 
-@pytest.mark.parametrize(
-    "call, names",
-    [
-        (lambda: torch.ones(2, 3) @ torch.ones(4, 5), "inner sizes 3 .* and 4"),
-        (lambda: torch.ones(3) @ torch.ones(4), "inner sizes 3 .* and 4"),
-        (lambda: torch.ones(2, 3) @ torch.tensor(2.0), "at least 1D, but they are 2D and 0D"),
-        (lambda: torch.ones(2, 2, 3) @ torch.ones(5, 3, 2), "cannot be broadcast"),
-        (
-            lambda: torch.ones(2, 3) @ torch.ones(3, dtype=torch.float64),
-            "expected input and other to have the same dtype",
-        ),
-        (
-            lambda: torch.mm(torch.ones(2, 3), torch.ones(3)),
-            r"mm: expected tensors of 2-D and 2-D, got shapes \(2, 3\) and \(3,\)",
-        ),
-        (
-            lambda: torch.mm(torch.ones(2, 3), torch.ones(2, 3)),
-            r"mm: shapes \(2, 3\) and \(2, 3\) cannot be multiplied",
-        ),
-        (lambda: torch.bmm(torch.ones(2, 3, 4), torch.ones(3, 4, 5)), "batches of 2 and 3"),
-        (lambda: torch.mv(torch.ones(2, 3), torch.ones(4)), "inner sizes 3 .* and 4"),
-        (lambda: torch.dot(torch.ones(3), torch.ones(2)), "inner sizes 3 .* and 2"),
-        (lambda: torch.dot(torch.ones(3), torch.ones(2, 3)), "1-D and 1-D"),
-        (lambda: torch.outer(torch.ones(2, 2), torch.ones(2)), "1-D and 1-D"),
-        (lambda: torch.cross(torch.ones(2, 4), torch.ones(2, 4)), "no dimension of size 3"),
-        (lambda: linalg.cross(torch.ones(2, 4), torch.ones(2, 4)), "must have length 3"),
-        (lambda: torch.addmm(torch.ones(3, 2), torch.ones(2, 2), torch.ones(2, 2)), "broadcast"),
-        (lambda: torch.addmv(torch.ones(2, 2), torch.ones(2, 2), torch.ones(2)), "cannot be expanded"),
-        (lambda: linalg.multi_dot([torch.ones(2, 2)]), "at least 2 tensors"),
-    ],
-)
-def test_incompatible_matrices_are_refused_with_their_sizes(call, names):
-    with pytest.raises(RuntimeError, match=names):
-        call()
-
-
-def test_bools_have_no_product():
-    with pytest.raises(NotImplementedError, match="bool"):
-        torch.tensor([[True]]) @ torch.tensor([[True]])
-
-
 def test_a_number_is_no_factor():
     with pytest.raises(TypeError):
         torch.ones(2) @ 3
