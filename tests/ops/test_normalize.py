@@ -11,21 +11,10 @@ def random(*shape, seed=0):
     return minigrad.tensor(np.random.default_rng(seed).standard_normal(shape))
 
 
-def test_layer_norm_has_mean_zero_and_variance_one():
-    y = F.layer_norm(random(4, 6) * 5 + 3, (6,), eps=0.0).numpy()
-    assert np.allclose(y.mean(-1), 0) and np.allclose(y.var(-1), 1)
-
-
 def test_norms_are_one_operation_over_different_dimensions():
     x = random(2, 4, 3)
     assert np.allclose(F.group_norm(x, 1).numpy(), F.layer_norm(x, (4, 3)).numpy())
     assert np.allclose(F.group_norm(x, 4).numpy(), F.instance_norm(x).numpy())
-
-
-def test_gradient_of_layer_norm_is_orthogonal_to_shift_and_scale():
-    x = random(3, 5).requires_grad_()
-    (F.layer_norm(x, (5,), eps=0.0) * random(3, 5, seed=1)).sum().backward()
-    assert np.allclose(x.grad.numpy().sum(-1), 0) and np.allclose((x.grad * x.detach()).numpy().sum(-1), 0)
 
 
 def test_large_mean_in_float32_does_not_destroy_the_variance():
@@ -104,12 +93,6 @@ def test_alpha_dropout_keeps_mean_and_variance():
     minigrad.manual_seed(0)
     y = F.alpha_dropout(minigrad.randn(50000), 0.2, training=True).numpy()
     assert abs(y.mean()) < 0.03 and abs(y.var() - 1) < 0.04
-
-
-def test_embedding_adds_the_gradients_of_equal_indices():
-    w = minigrad.zeros(4, 2).requires_grad_()
-    F.embedding(minigrad.tensor([[1, 3], [1, 1]]), w).sum().backward()
-    assert w.grad.tolist() == [[0, 0], [3, 3], [0, 0], [1, 1]]
 
 
 def test_padding_row_is_read_and_gets_no_gradient():

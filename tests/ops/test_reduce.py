@@ -47,14 +47,6 @@ def test_sum_mean_any_all_are_numpys(case):
     np.testing.assert_array_equal(torch.count_nonzero(x, dims).numpy(), np.count_nonzero(a, axis=where))
 
 
-@given(reductions())
-def test_gradient_of_a_sum_is_one_everywhere(case):
-    a, dims, keepdim = case
-    x = torch.tensor(a, requires_grad=True)
-    x.sum(dims, keepdim).sum().backward()
-    np.testing.assert_array_equal(x.grad.numpy(), np.ones(a.shape))
-
-
 @pytest.mark.parametrize("dtype", [torch.bool, torch.uint8, torch.int32, torch.int64])
 @pytest.mark.parametrize("name", ["sum", "prod", "nansum"])
 def test_integers_and_bools_add_up_to_int64(name, dtype):

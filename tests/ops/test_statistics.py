@@ -119,8 +119,3 @@ def test_norms_of_empty_tensors():
     for p in (INF, -INF, -1):
         with pytest.raises(RuntimeError, match="does not have an identity"):
             torch.norm(torch.zeros(0, 3), p, 0)
-
-
-def test_dist_is_the_norm_of_the_difference():
-    assert torch.dist(torch.tensor([1.0, 2.0]), torch.tensor([4.0, 6.0])).item() == 5
-    assert gradient(lambda x: torch.dist(x, x.detach()), [1.0, 2.0]) == [0, 0]
