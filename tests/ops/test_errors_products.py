@@ -7,6 +7,7 @@ from tests.refusals import check
 # fmt: off
 CASES = [
     ('torch.linalg.lu_factor(torch.zeros(2, 2))', 'linalg.lu_factor', 'U[1,1] is zero', 'use linalg.lu_factor_ex(A)'),
+    ('torch.linalg.lu_factor(S(2, 2), pivot=False)', 'linalg.lu_factor', 'LU without pivoting', 'leave pivot=False out'),
     ('torch.linalg.lu(S(2, 2), pivot=False)', 'linalg.lu', 'LU without pivoting', 'leave pivot=False out'),
     ('torch.linalg.lu_solve(S(2, 2), I(2, 1), S(2, 2))', 'linalg.lu_solve', 'pivots are int64', 'both results of'),
     ('torch.linalg.lu_solve(*torch.linalg.lu_factor(S(2, 2)), T(3, 1))', 'linalg.lu_solve', 'incompatible', 'give B 2'),

@@ -101,6 +101,16 @@ def test_matrices_without_the_requested_factor_raise_linalgerror_with_their_inde
 
 
 # ---------------------------------------------------------------------- decompositions
+@pytest.mark.parametrize("shape", [(2, 3, 2), (2, 2, 3)])
+@pytest.mark.parametrize("f", [linalg.qr, lambda x: linalg.svd(x, full_matrices=False), linalg.pinv, linalg.svdvals])
+def test_batches_of_tall_and_wide_matrices_have_derivatives_of_both_orders(f, shape):
+    def squares(x):  # which do not know signs
+        found = f(x)
+        return torch.cat([(t * t).flatten() for t in (found if isinstance(found, tuple) else (found,))])
+
+    check(squares, random(*shape))
+
+
 def test_qr_modes():
     a = tensor(random(4, 2))
     assert [tuple(t.shape) for t in linalg.qr(a, "complete")] == [(4, 4), (4, 2)]

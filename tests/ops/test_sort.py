@@ -102,6 +102,7 @@ def test_bincount_and_histc_count(numbers, n):
     assert weights.dtype == minigrad.float32 and weights.tolist() == [k * c for k, c in enumerate(found)]
     bins = minigrad.histc(x.float(), 3, 0, 3).tolist()
     assert bins == [numbers.count(0), numbers.count(1), numbers.count(2) + numbers.count(3)]
+    assert minigrad.histc(minigrad.tensor([0.5])).tolist() == [0.0] * 50 + [1.0] + [0.0] * 49
 
 
 def test_isin_with_tests_for_each_example():
