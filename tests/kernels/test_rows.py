@@ -10,7 +10,7 @@ import pytest
 
 import minigrad
 from minigrad.core.backward import sum_to
-from minigrad.kernels import choose, row_kernels, threads
+from minigrad.kernels import choose, row_kernels
 from minigrad.kernels.fallback import by_numpy
 from minigrad.ops.base.program import Program
 from minigrad.ops.reduce import Sum
@@ -144,21 +144,6 @@ def test_long_rows_of_float32_are_as_accurate_as_numpys(name, n):
     for ours, numpys, value in zip(both(f, x, g), defined(f, x, g), exact, strict=True):
         scale = np.finfo("float32").eps * abs(value).max()
         assert abs(ours - value).max() <= 2 * abs(numpys - value).max() + 2 * scale
-
-
-@pytest.mark.parametrize("name", some(FUNCTIONS))
-def test_several_threads_give_the_same(name, monkeypatch):
-    x = numbers((40, 515), "float64")
-    alone = both(FUNCTIONS[name], x)
-    monkeypatch.setattr(threads, "GRAIN", 1000)
-    before = threads.get_num_threads()
-    threads.set_num_threads(4)
-    try:
-        shared = both(FUNCTIONS[name], x)
-    finally:
-        threads.set_num_threads(before)
-    for a, b in zip(alone, shared, strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-14, atol=1e-14)
 
 
 def test_other_layouts_are_numpys(count):
