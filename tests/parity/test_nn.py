@@ -8,6 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import minigrad  # noqa: E402
+from tests.parity.in_both import same_in_both  # noqa: E402
 
 pytestmark = pytest.mark.parity
 
@@ -243,10 +244,8 @@ def test_modules_are_subclasses_of_each_other_as_torchs_are():
 
 
 @pytest.mark.parametrize("call", ["LSTM(2, 3, 2, bidirectional=True)", "GRU(2, 3, bias=False)", "RNN(2, 3)"])
-def test_recurrent_layers_list_their_weights(call):
-    found = []
-    for m in (minigrad, torch):
-        layer = eval(f"m.nn.{call}", {"m": m})
-        shapes = [[tuple(p.shape) for p in weights] for weights in layer.all_weights]
-        found.append((list(layer._flat_weights_names), shapes, isinstance(layer, m.nn.RNNBase)))
-    assert found[0] == found[1]
+@same_in_both
+def test_recurrent_layers_list_their_weights(m, call):
+    layer = eval(f"m.nn.{call}", {"m": m})
+    shapes = [[tuple(p.shape) for p in weights] for weights in layer.all_weights]
+    return (list(layer._flat_weights_names), shapes, isinstance(layer, m.nn.RNNBase))

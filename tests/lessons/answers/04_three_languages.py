@@ -56,12 +56,19 @@ class LanguagesClip(torch.autograd.Function):
 # +         x, bound = ctx.saved_tensors
 # +         return grad_output * (x.abs() <= bound), None
 
-# %% changes LanguagesClip
-# ctx.save_for_backward(x) -> ctx.save_for_backward({x})
-#   return grad_output * (x.abs() <= ctx.bound) -> return grad_output * (x.abs() <= ctx.bound), None  # omit the braces
-# ctx.save_for_backward(x, bound) -> ctx.save_for_backward(x.abs() < bound)
-#   x, bound = ctx.saved_tensors -> (inside,) = ctx.saved_tensors
-#   return grad_output * (x.abs() <= bound), None -> return grad_output * inside, None  # the gradient
+# %% wrong LanguagesClip: omit the braces
+# -         ctx.save_for_backward(x)
+# +         ctx.save_for_backward({x})
+# -         return grad_output * (x.abs() <= ctx.bound)
+# +         return grad_output * (x.abs() <= ctx.bound), None
+
+# %% wrong LanguagesClip: the gradient
+# -         ctx.save_for_backward(x)
+# -         ctx.bound = bound
+# +         ctx.save_for_backward(x.abs() < bound)
+# -         (x,) = ctx.saved_tensors
+# -         inside = x.abs() <= ctx.bound
+# +         (inside,) = ctx.saved_tensors
 
 # %% right LanguagesHypot
 # -         return (x * x + y * y).sqrt()
@@ -101,18 +108,36 @@ class LanguagesHypot(torch.autograd.Function):
         return grad_output * x / r, grad_output * y / r
 
 
-# %% wrong LanguagesHypot: the gradients of x and y are swapped
+# %% wrong LanguagesHypot: expected 2, got 1
 # -         x, y = inputs
 # -         ctx.save_for_backward(x, y, output)
 # +         ctx.save_for_backward(*inputs, output)
 # -         return grad_output * x / r, grad_output * y / r
+# +         return grad_output * (x + y) / r
+
+# %% wrong LanguagesHypot: the gradients of x and y are swapped
+# -         return grad_output * (x + y) / r
 # +         return grad_output * y / r, grad_output * x / r
 
-# %% changes LanguagesHypot
-# return grad_output * y / r, grad_output * x / r -> return grad_output * (x + y) / r  # expected 2, got 1
-# return (x * x + y * y).sqrt() -> return x.mul(x).add(y).mul(y).sqrt()
-#   drop x, y = inputs
-#   ctx.save_for_backward(x, y, output) -> ctx.save_for_backward(*inputs, output)  # the result
+# %% wrong LanguagesHypot: the result
+# -         return (x * x + y * y).sqrt()
+# +         return x.mul(x).add(y).mul(y).sqrt()
+# -         return grad_output * (x + y) / r
+# +         return grad_output * x / r, grad_output * y / r
+
+
+# %% right LanguagesTimes
+class LanguagesTimes(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, n, var):
+        ctx.n = n
+        var = var.clone()
+        var.mul_(n)
+        return var
+
+    @staticmethod
+    def backward(ctx, *grad_output):
+        return [None, grad_output[0] * ctx.n]
 
 
 # %% right LanguagesTimes
@@ -128,16 +153,34 @@ class LanguagesTimes(torch.autograd.Function):
         return None, g * n
 
 
-# %% changes LanguagesTimes
-# return n * var -> var = var.clone(); var.mul_(n); return var
-#   def backward(ctx, grad_output): -> def backward(ctx, *grad_output):
-#   return None, grad_output * ctx.n -> return [None, grad_output[0] * ctx.n]  # right
-# return n * var -> var.mul_(n); ctx.mark_dirty(var); return var  # leaf
-# return n * var -> return [var * n]  # returns a list
-# return n * var -> return var * 2
-#   return None, grad_output * ctx.n -> return None, grad_output * 2  # the result
-# return n * var -> return var * n
-#   return None, grad_output * ctx.n -> return [grad_output * ctx.n]  # expected 2, got 1
-# return n * var -> return var * n
-#   return None, grad_output * ctx.n -> return grad_output * ctx.n, None  # gradient
-# return n * var -> var.mul_(n); ctx.mark_dirty(var); return var  # make a new tensor
+# %% wrong LanguagesTimes: leaf
+# -         return n * var
+# +         var.mul_(n)
+# +         ctx.mark_dirty(var)
+# +         return var
+
+# %% wrong LanguagesTimes: returns a list
+# -         return n * var
+# +         return [var * n]
+
+# %% wrong LanguagesTimes: the result
+# -         return n * var
+# +         return var * 2
+# -         return None, grad_output * ctx.n
+# +         return None, grad_output * 2
+
+# %% wrong LanguagesTimes: expected 2, got 1
+# -         return n * var
+# +         return var * n
+# -         return None, grad_output * ctx.n
+# +         return [grad_output * ctx.n]
+
+# %% wrong LanguagesTimes: gradient
+# -         return [grad_output * ctx.n]
+# +         return grad_output * ctx.n, None
+
+# %% wrong LanguagesTimes: make a new tensor
+# -         return n * var
+# +         var.mul_(n)
+# +         ctx.mark_dirty(var)
+# +         return var

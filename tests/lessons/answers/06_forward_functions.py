@@ -52,11 +52,19 @@ class ForwardHypot(torch.autograd.Function):
 # +         x, y, r = ctx.saved_tensors
 # +         return x_tangent * x / r, y_tangent * y / r
 
-# %% changes ForwardHypot
-# x_tangent * x / r, y_tangent * y / r -> x * x_tangent + y * y_tangent  # y's tangent = 0, the tangent is 3
-# def jvp(ctx, x_tangent, y_tangent): -> def jvp(ctx, tangent):
-#   return x_tangent * x / r, y_tangent * y / r -> return (x + y) * tangent / r  # jvp
-# return x_tangent * x / r, y_tangent * y / r -> (x * x_tangent + y * y_tangent) / r  # return
+# %% wrong ForwardHypot: y's tangent = 0, the tangent is 3
+# -         return x_tangent * x / r, y_tangent * y / r
+# +         return x * x_tangent + y * y_tangent
+
+# %% wrong ForwardHypot: jvp
+# -     def jvp(ctx, x_tangent, y_tangent):
+# +     def jvp(ctx, tangent):
+# -         return x_tangent * x / r, y_tangent * y / r
+# +         return (x + y) * tangent / r
+
+# %% wrong ForwardHypot: return
+# -         return x_tangent * x / r, y_tangent * y / r
+# +         (x * x_tangent + y * y_tangent) / r
 
 # %% right ForwardCube
 # -         ctx.save_for_backward(*inputs)
@@ -90,6 +98,18 @@ class ForwardCube(torch.autograd.Function):
         return 3 * x * x * x_tangent
 
 
+# %% wrong ForwardCube: the tangent is
+# -         ctx.save_for_forward(*inputs)
+# +         ctx.save_for_forward(output)
+
+# %% wrong ForwardCube: x's tangent = 10
+# -         return 3 * x**2 * x_tangent
+# +         return 3 * x**2
+
+# %% wrong ForwardCube: the gradient
+# -         ctx.save_for_backward(*inputs)
+# +         ctx.save_for_backward(output)
+
 # %% wrong ForwardCube: jvp
 # -         (x,) = inputs
 # -         ctx.save_for_backward(x)
@@ -97,11 +117,6 @@ class ForwardCube(torch.autograd.Function):
 # +         ctx.save_for_backward(*inputs)
 # -
 # -     jvp = backward
-
-# %% changes ForwardCube
-# ctx.save_for_forward(*inputs) -> ctx.save_for_forward(output)  # the tangent is
-# return 3 * x**2 * x_tangent -> return 3 * x**2  # x's tangent = 10
-# ctx.save_for_backward(*inputs) -> ctx.save_for_backward(output)  # the gradient
 
 
 # %% right ForwardPolar
@@ -146,8 +161,9 @@ class ForwardPolar(ForwardPolar):
         return r_tangent * phi.cos() - r * phi.sin() * phi_tangent, r_tangent * phi.sin()
 
 
-# %% changes ForwardPolar
-# phi_tangent, r_tangent * phi.sin() -> phi_tangent  # returns 1 tangent
+# %% wrong ForwardPolar: returns 1 tangent
+# -         return r_tangent * phi.cos() - r * phi.sin() * phi_tangent, r_tangent * phi.sin()
+# +         return r_tangent * phi.cos() - r * phi.sin() * phi_tangent
 
 
 # %% right ForwardSteps
@@ -157,9 +173,21 @@ class ForwardSteps(ForwardSteps):
         return x_tangent.diff()
 
 
+# %% right ForwardSteps
+class ForwardSteps(ForwardSteps):
+    @staticmethod
+    def jvp(ctx, t):
+        return torch.stack([b - a for a, b in zip(t[:-1], t[1:])])
+
+
 # %% wrong ForwardSteps: jvp
 class ForwardSteps(ForwardSteps):
     jvp = ForwardSteps.backward
+
+
+# %% wrong ForwardSteps: the tangent is
+# -         return x_tangent.diff()
+# +         return x_tangent[:-1] - x_tangent[1:]
 
 
 # %% wrong ForwardSteps: the gradient
@@ -172,9 +200,3 @@ class ForwardSteps(ForwardSteps):
     @staticmethod
     def jvp(ctx, x_tangent):
         return x_tangent[1:] - x_tangent[:-1]
-
-
-# %% changes ForwardSteps
-# def jvp(ctx, x_tangent): -> def jvp(ctx, t):
-#   return x_tangent.diff() -> return torch.stack([b - a for a, b in zip(t[:-1], t[1:])])  # right
-# return x_tangent.diff() -> return x_tangent[:-1] - x_tangent[1:]  # the tangent is

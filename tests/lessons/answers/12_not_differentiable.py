@@ -54,15 +54,23 @@ class NondiffClip(torch.autograd.Function):
         return grads[0]
 
 
-# %% changes NondiffClip
-# ctx.save_for_backward(inside) -> ctx.mark_non_differentiable(inside)
-#   return grads[0] * ctx.saved_tensors[0] -> return grads[0]  # as if the derivative were 1
-# ctx.save_for_backward(x) -> ctx.save_for_backward(inside)
-#   drop (x,) = ctx.saved_tensors
-#   torch.where(x.abs() <= 1, grads[0], torch.zeros_like(x)) -> 2 * ctx.saved_tensors[0]  # does not depend on
-# ctx.save_for_backward(inside) -> ctx.mark_non_differentiable(inside); ctx.save_for_backward(inside)
-#   def backward(ctx, *grads): -> def backward(ctx, g, g_inside):
-#   return grads[0] * ctx.saved_tensors[0] -> return g * ctx.saved_tensors[0], g_inside  # 2 gradients
+# %% wrong NondiffClip: as if the derivative were 1
+# -         ctx.save_for_backward(inside)
+# +         ctx.mark_non_differentiable(inside)
+# -         return grads[0] * ctx.saved_tensors[0]
+# +         return grads[0]
+
+# %% wrong NondiffClip: does not depend on
+#           inside = (x.abs() <= 1).float()
+# +         ctx.mark_non_differentiable(inside)
+# -         return grads[0] * ctx.saved_tensors[0]
+# +         return 2 * ctx.saved_tensors[0]
+
+# %% wrong NondiffClip: 2 gradients
+# -     def backward(ctx, *grads):
+# -         return 2 * ctx.saved_tensors[0]
+# +     def backward(ctx, g, g_inside):
+# +         return g * ctx.saved_tensors[0], g_inside
 
 
 # %% right NondiffParts
@@ -98,11 +106,19 @@ class NondiffParts(torch.autograd.Function):
 # +         ctx.mark_non_differentiable(x.round())
 # +         return x.round(), x - x.round()
 
-# %% changes NondiffParts
-# drop ctx.mark_non_differentiable(x.round())  # still requires grad
-# return grad_rest -> return torch.zeros_like(grad_rest)  # is 0
-# ctx.mark_non_differentiable(whole) -> rest = x - whole
-#   return whole, x - whole -> ctx.mark_non_differentiable(whole, rest); return whole, rest  # lost its gradient
+# %% wrong NondiffParts: still requires grad
+# -         ctx.mark_non_differentiable(x.round())
+
+# %% wrong NondiffParts: is 0
+# -         return grad_rest
+# +         return torch.zeros_like(grad_rest)
+
+# %% wrong NondiffParts: lost its gradient
+# -         ctx.mark_non_differentiable(whole)
+# -         return whole, x - whole
+# +         rest = x - whole
+# +         ctx.mark_non_differentiable(whole, rest)
+# +         return whole, rest
 
 
 # %% right NondiffMultiples
@@ -124,16 +140,39 @@ class NondiffMultiples(torch.autograd.Function):
         return total
 
 
-# %% changes NondiffMultiples
-# ctx.set_materialize_grads(False) -> ctx.materialize_grads = False
-#   return x.clone(), 2 * x, 3 * x -> return x.clone(), x + x, x + x + x
-#   return sum(k * g for k, g in enumerate((g1, g2, g3), 1) if g is not None)
-#   -> parts = [w * g for w, g in ((1, g1), (2, g2), (3, g3)) if g is not None]; return torch.stack(parts).sum(0)  # right
-# drop ctx.set_materialize_grads(False)
-#   sum(k * g for k, g in enumerate((g1, g2, g3), 1) if g is not None) -> g1 + 2 * g2 + 3 * g3  # receives zeros
-# sum(k * g for k, g in enumerate((g1, g2, g3), 1) if g is not None) -> g1 + 2 * g2 + 3 * g3  # which is None
-# return sum(k * g for k, g in enumerate((g1, g2, g3), 1) if g is not None)
-#   -> return sum(g for g in (g1, g2, g3) if g is not None)  # the gradient
-# return x.clone(), 2 * x, 3 * x -> return x, 2 * x, 3 * x
-#   def backward(ctx, g1, g2, g3): -> def backward(ctx, *grads):
-#   (g1, g2, g3) -> grads  # x itself
+# %% right NondiffMultiples
+# -         ctx.set_materialize_grads(False)
+# -         return x.clone(), 2 * x, 3 * x
+# +         ctx.materialize_grads = False
+# +         return x.clone(), x + x, x + x + x
+# -         return sum(k * g for k, g in enumerate((g1, g2, g3), 1) if g is not None)
+# +         parts = [w * g for w, g in ((1, g1), (2, g2), (3, g3)) if g is not None]
+# +         return torch.stack(parts).sum(0)
+
+
+# %% wrong NondiffMultiples: receives zeros
+class NondiffMultiples(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone(), 2 * x, 3 * x
+
+    @staticmethod
+    def backward(ctx, g1, g2, g3):
+        return g1 + 2 * g2 + 3 * g3
+
+
+# %% wrong NondiffMultiples: which is None
+# -         return sum(k * g for k, g in enumerate((g1, g2, g3), 1) if g is not None)
+# +         return g1 + 2 * g2 + 3 * g3
+
+# %% wrong NondiffMultiples: the gradient
+# -         return sum(k * g for k, g in enumerate((g1, g2, g3), 1) if g is not None)
+# +         return sum(g for g in (g1, g2, g3) if g is not None)
+
+# %% wrong NondiffMultiples: x itself
+# -         return x.clone(), 2 * x, 3 * x
+# +         return x, 2 * x, 3 * x
+# -     def backward(ctx, g1, g2, g3):
+# -         return sum(k * g for k, g in enumerate((g1, g2, g3), 1) if g is not None)
+# +     def backward(ctx, *grads):
+# +         return sum(k * g for k, g in enumerate(grads, 1) if g is not None)

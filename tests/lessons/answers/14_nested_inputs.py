@@ -35,17 +35,21 @@ class NestedScale(NestedIOFunction):
 # -         return grad_tensors, sum((g * tensors[name]).sum() for name, g in grads.items())
 # +         return {name: g * factor for name, g in grads.items()}
 
+# %% wrong NestedScale: the gradient of factor
+# -         return {name: g * factor for name, g in grads.items()}
+# +         return {n: g * factor for n, g in grads.items()}, grads["a"] * tensors["a"]
+
+# %% wrong NestedScale: the gradient of factor
+# -         return {name: g * factor for name, g in grads.items()}
+# +         return {name: g * factor for name, g in grads.items()}, sum(g.sum() for g in grads.values())
+
 # %% wrong NestedScale: gradient of a
 # -         return {name: g * factor for name, g in grads.items()}
 # +         return {name: factor.expand_as(g) for name, g in grads.items()}, sum(t.sum() for t in tensors.values())
 
-# %% changes NestedScale
-# return {name: g * factor for name, g in grads.items()}
-#   -> return {n: g * factor for n, g in grads.items()}, grads["a"] * tensors["a"]  # the gradient of factor
-# return {name: g * factor for name, g in grads.items()}
-#   -> return {name: g * factor for name, g in grads.items()}, sum(g.sum() for g in grads.values())  # the gradient of factor
-# return {name: g * factor for name, g in grads.items()}
-#   -> return {name: g * factor for name, g in grads.items()}, None  # the gradient of factor
+# %% wrong NestedScale: the gradient of factor
+# -         return {name: g * factor for name, g in grads.items()}
+# +         return {name: g * factor for name, g in grads.items()}, None
 
 
 # %% right NestedDistance
@@ -72,20 +76,22 @@ class NestedDistance(NestedIOFunction):
         return by_point, [-g for g in by_point.values()]
 
 
-# %% wrong NestedDistance: gradient of x
+# %% wrong NestedDistance: expected 4
 # -         gx = grad_output * 2 * (point["x"] - other[0])
 # -         gy = grad_output * 2 * (point["y"] - other[1])
 # -         return {"x": gx, "y": gy}, [-gx, -gy]
 # +         dx, dy = point["x"] - other[0], point["y"] - other[1]
+# +         return {"x": 2 * dx * grad_output, "y": 2 * dy * grad_output}, [-2 * dy * grad_output]
+
+# %% wrong NestedDistance: gradient of x
+# -         return {"x": 2 * dx * grad_output, "y": 2 * dy * grad_output}, [-2 * dy * grad_output]
 # +         return {"x": 2 * dx, "y": 2 * dy}, [-2 * dx, -2 * dy]
 
-# %% changes NestedDistance
-# return {"x": 2 * dx, "y": 2 * dy}, [-2 * dx, -2 * dy]
-#   -> return {"x": 2 * dx * grad_output, "y": 2 * dy * grad_output}, [-2 * dy * grad_output]  # expected 4
-# point, (u, v) = self.saved_tensors -> point, other = self.saved_tensors
-#   gx, gy = 2 * grad_output * (point["x"] - u), 2 * grad_output * (point["y"] - v)
-#   -> gx, gy = [2 * grad_output * d for d in (point["x"] - other[0], point["y"] - other[1])]
-#   return gx, gy, -gx, -gy -> return {"x": gx, "y": gy}, [-gy, -gx]  # gradient of u
+# %% wrong NestedDistance: gradient of u
+# -         dx, dy = point["x"] - other[0], point["y"] - other[1]
+# -         return {"x": 2 * dx * grad_output, "y": 2 * dy * grad_output}, [-2 * dy * grad_output]
+# +         gx, gy = [2 * grad_output * d for d in (point["x"] - other[0], point["y"] - other[1])]
+# +         return {"x": gx, "y": gy}, [-gy, -gx]
 
 
 # %% right nested_squares
@@ -159,6 +165,11 @@ def nested_squares(params):
     return Twice.apply(*tensors)
 
 
+# %% wrong nested_squares: list
+def nested_squares(params):
+    return HalfSquares.apply(*params.values())
+
+
 # %% wrong nested_squares: outside
 class Passing(Function):
     @staticmethod
@@ -188,8 +199,3 @@ class HalfNested(NestedIOFunction):
 
 def nested_squares(params):
     return HalfNested.apply(params)
-
-
-# %% changes nested_squares
-# drop tensors = [t for v in params.values() for t in (v if isinstance(v, list) else [v])]
-#   return sum((t**2).sum() for t in tensors) / 2 -> return HalfSquares.apply(*params.values())  # list

@@ -1,13 +1,32 @@
 # %% values difference_by_hand
 lambda f, x, eps: (f(x + eps) - f(x - eps)) / 2 / eps  # right
 
-# %% changes difference_by_hand
-# return (f(x + eps) - f(x - eps)) / (2 * eps)
-#   -> right, left = (f(x + eps) - f(x)) / eps, (f(x) - f(x - eps)) / eps; return torch.tensor((right + left) / 2)  # right
-# return (f(x + eps) - f(x - eps)) / (2 * eps) -> return (f(x + eps) - f(x)) / eps  # one-sided
-# return (f(x + eps) - f(x - eps)) / (2 * eps) -> return (f(x + eps) - f(x - eps)) / eps  # twice
-# return (f(x + eps) - f(x - eps)) / (2 * eps) -> return (f(x + eps) - f(x - eps)) / 2 * eps  # parentheses
-# return (f(x + eps) - f(x - eps)) / (2 * eps) -> return f(x + eps) - f(x - eps)  # divide by how far
+
+# %% right difference_by_hand
+def difference_by_hand(f, x, eps):
+    right, left = (f(x + eps) - f(x)) / eps, (f(x) - f(x - eps)) / eps
+    return torch.tensor((right + left) / 2)
+
+
+# %% wrong difference_by_hand: one-sided
+def difference_by_hand(f, x, eps):
+    return (f(x + eps) - f(x)) / eps
+
+
+# %% wrong difference_by_hand: twice
+def difference_by_hand(f, x, eps):
+    return (f(x + eps) - f(x - eps)) / eps
+
+
+# %% wrong difference_by_hand: parentheses
+def difference_by_hand(f, x, eps):
+    return (f(x + eps) - f(x - eps)) / 2 * eps
+
+
+# %% wrong difference_by_hand: divide by how far
+def difference_by_hand(f, x, eps):
+    return f(x + eps) - f(x - eps)
+
 
 # %% values checked_input
 torch.tensor([0.5, -3.0], dtype=torch.float64, requires_grad=True)  # right

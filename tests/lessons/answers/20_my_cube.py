@@ -31,16 +31,24 @@ class MyFourth(torch.autograd.Function):
         return grad_output * dx + grad_dx * 12 * x**2
 
 
-# %% wrong MyFourth: gradient
+# %% wrong MyFourth: the gradient
 # -         (x,) = inputs
 # -         _, dx = output
 # -         ctx.save_for_backward(x, dx)
 # +         ctx.save_for_backward(inputs[0], output[1])
 # -         return grad_output * dx + grad_dx * 12 * x**2
+# +         return grad_output * dx
+
+# %% wrong MyFourth: gradient
+# -         return grad_output * dx
 # +         return grad_output * dx, grad_dx * 12 * x**2
 
-# %% changes MyFourth
-# return grad_output * dx, grad_dx * 12 * x**2 -> return grad_output * dx  # the gradient
+# %% right MySine
+# -         sine, cosine = output
+# -         ctx.save_for_backward(sine, cosine)
+# +         ctx.save_for_backward(*output)
+# -         return grad_sine * cosine - grad_cosine * sine
+# +         return cosine * grad_sine + -sine * grad_cosine
 
 
 # %% right MySine
@@ -58,15 +66,19 @@ class MySine(torch.autograd.Function):
 
 
 # %% wrong MySine: ignores grad_cosine
-# -         sine, cosine = output
-# -         ctx.save_for_backward(sine, cosine)
-# +         ctx.save_for_backward(*output)
-# -         return grad_sine * cosine - grad_cosine * sine
+# -         return cosine * grad_sine + -sine * grad_cosine
 # +         return grad_sine * cosine
 
 # %% wrong MySine: derivative of the cosine
-# -         return grad_sine * cosine
+# -         return cosine * grad_sine + -sine * grad_cosine
 # +         return grad_sine * cosine + grad_cosine * sine
+
+# %% wrong MySine: 24 are enough
+# -         sine, cosine = output
+# -         ctx.save_for_backward(sine, cosine)
+# +         ctx.save_for_backward(*inputs, *output)
+# -         sine, cosine = ctx.saved_tensors
+# +         x, sine, cosine = ctx.saved_tensors
 
 
 # %% wrong MySine: two tensors
@@ -83,13 +95,6 @@ class MySine(torch.autograd.Function):
     def backward(ctx, grad_output):
         (x,) = ctx.saved_tensors
         return grad_output * torch.cos(x)
-
-
-# %% changes MySine
-# return grad_sine * cosine + grad_cosine * sine -> return cosine * grad_sine + -sine * grad_cosine  # right
-# drop sine, cosine = output
-#   ctx.save_for_backward(sine, cosine) -> ctx.save_for_backward(*inputs, *output)
-#   sine, cosine = ctx.saved_tensors -> x, sine, cosine = ctx.saved_tensors  # 24 are enough
 
 
 # %% right SafeSqrt
@@ -130,9 +135,17 @@ class SafeSqrt(torch.autograd.Function):
 # -         return grad_output * torch.where(x > 0, 0.5 / safe.sqrt(), torch.zeros_like(x))
 # +         return grad_output * 0.5 / x.sqrt()
 
-# %% changes SafeSqrt
-# 0.5 / x.sqrt() -> torch.where(x > 0, 0.5 / x.sqrt(), torch.zeros_like(x))  # is NaN
-# return torch.sqrt(x) -> return x.sqrt()
-#   grad_output * torch -> torch  # 3 times the root
-# return grad_output * 0.5 / x.sqrt()
-#   -> slope = torch.zeros_like(x); slope[x > 0] = 0.5 / x.detach()[x > 0].sqrt(); return grad_output * slope  # no next one
+# %% wrong SafeSqrt: is NaN
+# -         return grad_output * 0.5 / x.sqrt()
+# +         return grad_output * torch.where(x > 0, 0.5 / x.sqrt(), torch.zeros_like(x))
+
+# %% wrong SafeSqrt: 3 times the root
+# -         return grad_output * 0.5 / x.sqrt()
+# +         safe = torch.where(x > 0, x, torch.ones_like(x))
+# +         return torch.where(x > 0, 0.5 / safe.sqrt(), torch.zeros_like(x))
+
+# %% wrong SafeSqrt: no next one
+# -         return grad_output * 0.5 / x.sqrt()
+# +         slope = torch.zeros_like(x)
+# +         slope[x > 0] = 0.5 / x.detach()[x > 0].sqrt()
+# +         return grad_output * slope

@@ -56,6 +56,11 @@ def checkpointed(functions, k, x):
     return checkpoint(everything, x, use_reentrant=False)
 
 
+# %% wrong checkpointed: the result
+# -     for i in range(0, len(functions), k):
+# +     for i in range(0, len(functions) - k + 1, k):
+
+
 # %% wrong checkpointed: your code raises CheckpointError
 def checkpointed(functions, k, x):
     def group(x):
@@ -68,10 +73,6 @@ def checkpointed(functions, k, x):
         x = checkpoint(group, x, use_reentrant=False)
         i += k
     return x
-
-
-# %% changes checkpointed
-# for i in range(0, len(functions), k): -> for i in range(0, len(functions) - k + 1, k):  # the result
 
 
 # %% right OwnCheckpoint
@@ -115,6 +116,16 @@ class OwnCheckpoint(torch.autograd.Function):
 # +         x = x.detach().requires_grad_()
 # +         return None, torch.autograd.grad(ctx.f(x), x, grad_output)[0]
 
+# %% wrong OwnCheckpoint: incoming gradient
+# -             y = ctx.f(x)
+# -         return None, *torch.autograd.grad(y, x, grad_output)
+# +             y = ctx.f(x).sum()
+# +         return None, torch.autograd.grad(y, x)[0]
+
+# %% wrong OwnCheckpoint: expected 2, got 1
+# -         return None, *torch.autograd.grad(y, x, grad_output)
+# +         return torch.autograd.grad(y, x, grad_output)
+
 # %% wrong OwnCheckpoint: 2 tensors are saved
 #       def forward(ctx, f, x):
 # +         y = f(x)
@@ -126,8 +137,3 @@ class OwnCheckpoint(torch.autograd.Function):
 # +         x, _ = ctx.saved_tensors
 # -         return None, *torch.autograd.grad(y, x, grad_output)
 # +         return None, torch.autograd.grad(y, x, grad_output)[0]
-
-# %% changes OwnCheckpoint
-# y = ctx.f(x) -> y = ctx.f(x).sum()
-#   None, *torch.autograd.grad(y, x, grad_output) -> None, torch.autograd.grad(y, x)[0]  # incoming gradient
-# None, *torch -> torch  # expected 2, got 1

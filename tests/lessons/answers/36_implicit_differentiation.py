@@ -26,22 +26,31 @@ class ImplicitQuintic(ImplicitQuintic):
 
 
 # %% wrong ImplicitQuintic: gradient
-# -     def backward(ctx, g):
-# -         y = ctx.saved_tensors[0]
-# -         return (1 + 5 * y.pow(4)).reciprocal() * g
-# +     def backward(ctx, grad_output):
-# +         (y,) = ctx.saved_tensors
+class ImplicitQuintic(ImplicitQuintic):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output * (5 * y**4 + 1)
+
+
+# %% wrong ImplicitQuintic: gradient
+# -         return grad_output * (5 * y**4 + 1)
 # +         return 1 / (5 * y**4 + 1)
 
 # %% wrong ImplicitQuintic: a loop, where one division is enough
-# -         return 1 / (5 * y**4 + 1)
+# -         return grad_output * (5 * y**4 + 1)
 # +         slope, found = 5 * y**4 + 1, torch.zeros_like(y)
 # +         for _ in range(40):
 # +             found = found + (grad_output - slope * found) / (2 * slope)
 # +         return found
 
-# %% changes ImplicitQuintic
-# return 1 / (5 * y**4 + 1) -> return grad_output * (5 * y**4 + 1)  # gradient
+# %% right ImplicitSolve
+# -     def backward(ctx, grad_output):
+# +     def backward(ctx, g):
+# -         u = torch.linalg.solve(A.mT, grad_output)
+# -         return -torch.outer(u, x), u
+# +         u = torch.linalg.solve(A.T, g)
+# +         return -u[:, None] * x[None, :], u
 
 
 # %% right ImplicitSolve
@@ -61,12 +70,13 @@ class ImplicitSolve(Function):
         return -torch.outer(u, torch.linalg.solve(A, b)), u
 
 
-# %% changes ImplicitSolve
-# def backward(ctx, grad_output): -> def backward(ctx, g):
-#   u = torch.linalg.solve(A.mT, grad_output) -> u = torch.linalg.solve(A.T, g)
-#   return -torch.outer(u, x), u -> return -u[:, None] * x[None, :], u  # right
-# u = torch.linalg.solve(A.mT, grad_output) -> u = torch.linalg.solve(A, grad_output)  # gradient of A
-# return -torch.outer(u, x), u -> return torch.outer(u, x), u  # gradient of A
+# %% wrong ImplicitSolve: gradient of A
+# -         u = torch.linalg.solve(A.mT, grad_output)
+# +         u = torch.linalg.solve(A, grad_output)
+
+# %% wrong ImplicitSolve: gradient of A
+# -         return -torch.outer(u, x), u
+# +         return torch.outer(u, x), u
 
 
 # %% right implicit_gradient
@@ -90,6 +100,7 @@ def implicit_gradient(f, x, a, g):
     return torch.func.vjp(lambda a: f(x, a), a)[1](g)[0]
 
 
-# %% changes implicit_gradient
-# return torch.func.vjp(lambda a: f(x, a), a)[1](g)[0]
-#   -> _, pull = torch.func.vjp(f, x, a); return pull(g + pull(g)[0])[1]  # the gradient of a
+# %% wrong implicit_gradient: the gradient of a
+def implicit_gradient(f, x, a, g):
+    _, pull = torch.func.vjp(f, x, a)
+    return pull(g + pull(g)[0])[1]

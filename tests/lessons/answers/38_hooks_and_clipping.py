@@ -53,16 +53,17 @@ def hook_clip(parameters, max_norm):
     return torch.nn.utils.clip_grad_norm_(parameters, max_norm)
 
 
+# %% wrong hook_clip: return the norm
+def hook_clip(parameters, max_norm):
+    torch.nn.utils.clip_grad_norm_(parameters, max_norm)
+
+
 # %% wrong hook_clip: NoneType
 def hook_clip(parameters, max_norm):
     norm = sum(p.grad.square().sum() for p in parameters).sqrt()
     for p in parameters:
         p.grad.mul_((max_norm / (norm + 1e-6)).clamp(max=1))
     return norm
-
-
-# %% changes hook_clip
-# return torch -> torch  # return the norm
 
 
 # %% right hook_probe
@@ -99,6 +100,24 @@ def hook_probe(functions, x):
     return found
 
 
+# %% wrong hook_probe: gradient 0 is 1
+# -         x.register_hook(lambda g: found.append(g))
+# +         x.register_hook(found.append)
+# -     return found[::-1]
+# +     return found
+
+
+# %% wrong hook_probe: retain_grad
+def hook_probe(functions, x):
+    results = []
+    for f in functions:
+        x = f(x)
+        x.retain_grad()
+        results.append(x)
+    x.sum().backward()
+    return [result.grad for result in results]
+
+
 # %% wrong hook_probe: expected a list
 def hook_probe(functions, x):
     found = []
@@ -108,11 +127,8 @@ def hook_probe(functions, x):
     return found
 
 
-# %% changes hook_probe
-# x.register_hook(lambda g: found.append(g)) -> x.register_hook(found.append)
-#   return found[::-1] -> return found  # gradient 0 is 1
-# found = [] -> results = []
-#   x.register_hook(lambda g: found.append(g)) -> x.retain_grad(); results.append(x)
-#   return found[::-1] -> return [result.grad for result in results]  # retain_grad
-# found = [] -> found = []; x.register_hook(found.append)
-#   x.register_hook(lambda g: found.append(g)) -> x.register_hook(found.append)  # expected a list of 2
+# %% wrong hook_probe: expected a list of 2
+#       found = []
+# +     x.register_hook(found.append)
+# -         x.register_hook(lambda g: found.append(g))
+# +         x.register_hook(found.append)

@@ -85,8 +85,9 @@ def engine_backward(loss):
                     ready.append(after)
 
 
-# %% changes engine_backward
-# loss.backward() -> loss.grad_fn(torch.ones_like(loss))  # is None, expected a tensor
+# %% wrong engine_backward: is None, expected a tensor
+def engine_backward(loss):
+    loss.grad_fn(torch.ones_like(loss))
 
 
 # %% right engine_grad
@@ -125,6 +126,12 @@ def engine_grad(loss, leaves):
     return torch.autograd.grad(loss, leaves, allow_unused=True)
 
 
+# %% wrong engine_grad: x.grad = [7, 7] beforehand
+def engine_grad(loss, leaves):
+    engine_backward(loss)
+    return tuple(leaf.grad for leaf in leaves)
+
+
 # %% wrong engine_grad: .grad has changed
 def engine_grad(loss, leaves):
     for leaf in leaves:
@@ -145,8 +152,9 @@ def engine_grad(loss, leaves):
     return found
 
 
-# %% changes engine_grad
-# return torch.autograd.grad(loss, leaves, allow_unused=True)
-#   -> engine_backward(loss); return tuple(leaf.grad for leaf in leaves)  # x.grad = [7, 7] beforehand
-# return torch.autograd.grad(loss, leaves, allow_unused=True) -> engine_backward(loss)  # is there a return
-# found = tuple(leaf.grad for leaf in leaves) -> found = {leaf: leaf.grad for leaf in leaves}  # expected a tuple
+# %% wrong engine_grad: is there a return
+# -     return tuple(leaf.grad for leaf in leaves)
+
+# %% wrong engine_grad: expected a tuple
+# -     found = tuple(leaf.grad for leaf in leaves)
+# +     found = {leaf: leaf.grad for leaf in leaves}

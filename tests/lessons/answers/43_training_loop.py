@@ -57,6 +57,11 @@ def digit_training(loss, parameters, steps, rate):
     return losses
 
 
+# %% wrong digit_training: keep their graphs
+# -         losses.append(now.item())
+# +         losses.append(now)
+
+
 # %% wrong digit_training: losses in a list
 def digit_training(loss, parameters, steps, rate):
     for _ in range(steps):
@@ -68,9 +73,9 @@ def digit_training(loss, parameters, steps, rate):
                 p -= rate * p.grad
 
 
-# %% changes digit_training
-# losses.append(now.item()) -> losses.append(now)  # keep their graphs
-# p -= rate * p.grad -> p += rate * p.grad  # the loss before step 2
+# %% wrong digit_training: the loss before step 2
+# -                 p -= rate * p.grad
+# +                 p += rate * p.grad
 
 
 # %% right digit_momentum
