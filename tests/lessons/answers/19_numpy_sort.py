@@ -26,15 +26,13 @@ def inverse_permutation(ind):
 # +         inverse[k] = ind[k]
 
 
-# %% wrong inverse_permutation: return
-def inverse_permutation(ind):
-    np.argsort(ind)
-
-
 # %% wrong inverse_permutation: the inverse
 def inverse_permutation(ind):
     return ind[ind]  # the inverse where no cycle is longer than three
 
+
+# %% changes inverse_permutation
+# return ind[::-1] -> np.argsort(ind)  # return
 
 # %% values keeps_graph
 {"b", "c", "e"}  # right
