@@ -29,23 +29,19 @@ def gradient_and_worst(w, xs, ys):
     return torch.func.grad(lambda w: ((w * xs - ys) ** 2).mean())(w)
 
 
-# %% wrong gradient_and_worst: has_aux
-# -         return (errors**2).mean(), errors.abs().max()
-# +         return (errors**2).mean(), errors.abs().max().item()
-# -     gradient, worst = torch.func.grad(mean_square, has_aux=True)(w)
-# -     return gradient, worst.item()
-# +     return torch.func.grad(mean_square)(w)
-
-# %% wrong gradient_and_worst: plain number
-# -     gradient, worst = torch.func.grad(mean_square, has_aux=True)(w)
-# -     return gradient, worst.item()
-# +     return torch.func.grad(mean_square, has_aux=True)(w)
-
 # %% wrong gradient_and_worst: a float
-# -         return (errors**2).mean(), errors.abs().max().item()
+# -         return (errors**2).mean(), errors.abs().max()
 # +         return (errors**2).mean().item(), errors.abs().max().item()
-# -     return torch.func.grad(mean_square)(w)
+# -     gradient, worst = torch.func.grad(mean_square, has_aux=True)(w)
+# -     return gradient, worst.item()
 # +     return torch.func.grad(mean_square, has_aux=True)(w)
+
+# %% changes gradient_and_worst
+# (errors**2).mean().item(), errors -> (errors**2).mean(), errors.detach()  # right
+# return (errors**2).mean(), errors.abs().max() -> return (errors**2).mean(), errors.abs().max().item()
+#   drop gradient, worst = torch.func.grad(mean_square, has_aux=True)(w)
+#   return gradient, worst.item() -> return torch.func.grad(mean_square)(w)  # has_aux
+# (errors**2).mean().item(), errors.abs().max().item -> (errors**2).mean(), errors.abs().max  # plain number
 
 # %% changes partial_change
 # drop _, change = torch.func.jvp(f, (x, y), (u, torch.zeros_like(y)))
@@ -84,4 +80,4 @@ def jacobian_of_rows(f, x):
 #   -> return torch.stack([pull(row)[0] for row in torch.eye(len(y))], dim=1)  # transposed
 # drop y, pull = torch.func.vjp(f, x)
 #   return torch.stack([pull(row)[0] for row in torch.eye(len(y))]) -> return torch.func.jacrev(f)(x)  # calls jacrev
-# stack -> cat  # the shape
+# torch.stack -> torch.cat  # the shape
