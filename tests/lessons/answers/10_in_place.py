@@ -22,11 +22,8 @@ torch.tensor([30.0, 6.0, 6.0])  # right
 ["square", "sqrt"]  # its input
 "exp"  # several answers in a list
 
-
-# %% right inplace_repaired
-def inplace_repaired(x):
-    return ((x.sigmoid() - 0.5) ** 2).sum()
-
+# %% values inplace_repaired
+lambda x: ((x.sigmoid() - 0.5) ** 2).sum()  # right
 
 # %% changes inplace_repaired
 # drop s = x.sigmoid()

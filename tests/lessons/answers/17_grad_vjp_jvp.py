@@ -24,17 +24,15 @@ def gradient_and_worst(w, xs, ys):
     return gradient, float((w * xs - ys).abs().max())
 
 
-# %% wrong gradient_and_worst: expected the pair
-def gradient_and_worst(w, xs, ys):
-    return torch.func.grad(lambda w: ((w * xs - ys) ** 2).mean())(w)
-
-
 # %% wrong gradient_and_worst: a float
 # -         return (errors**2).mean(), errors.abs().max()
 # +         return (errors**2).mean().item(), errors.abs().max().item()
 # -     gradient, worst = torch.func.grad(mean_square, has_aux=True)(w)
 # -     return gradient, worst.item()
 # +     return torch.func.grad(mean_square, has_aux=True)(w)
+
+# %% values gradient_and_worst
+lambda w, xs, ys: torch.func.grad(lambda w: ((w * xs - ys) ** 2).mean())(w)  # expected the pair
 
 # %% changes gradient_and_worst
 # (errors**2).mean().item(), errors -> (errors**2).mean(), errors.detach()  # right
@@ -62,11 +60,8 @@ def gradient_and_worst(w, xs, ys):
 # drop _, change = torch.func.jvp(f, (x, y), (u, torch.zeros_like(y)))
 #   return change -> return 2 * (x * u).sum(1) * y  # ran 0 times
 
-
-# %% wrong jacobian_of_rows: times
-def jacobian_of_rows(f, x):
-    return torch.stack([torch.func.grad(lambda x: f(x)[i])(x) for i in range(len(f(x)))])
-
+# %% values jacobian_of_rows
+lambda f, x: torch.stack([torch.func.grad(lambda x: f(x)[i])(x) for i in range(len(f(x)))])  # times
 
 # %% changes jacobian_of_rows
 # return torch.stack([pull(row)[0] for row in torch.eye(len(y))])

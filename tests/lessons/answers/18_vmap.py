@@ -5,16 +5,9 @@ torch.vmap(torch.outer, in_dims=(1, None), out_dims=2)(torch.ones(3, 5), torch.o
 [3, 4]  # one example
 60  # expected 3 numbers
 
-
-# %% right all_distances
-def all_distances(ps, qs):
-    return torch.vmap(lambda p: torch.vmap(lambda q: distance(p, q))(qs))(ps)
-
-
-# %% wrong all_distances: transposed
-def all_distances(ps, qs):
-    return torch.vmap(torch.vmap(distance, in_dims=(0, None)), in_dims=(None, 0))(ps, qs)
-
+# %% values all_distances
+lambda ps, qs: torch.vmap(lambda p: torch.vmap(lambda q: distance(p, q))(qs))(ps)  # right
+lambda ps, qs: torch.vmap(torch.vmap(distance, in_dims=(0, None)), in_dims=(None, 0))(ps, qs)  # transposed
 
 # %% changes all_distances
 # torch.vmap(lambda p: torch.vmap(lambda q: distance(p, q))(qs))(ps) -> (ps[:, None] - qs).norm(dim=-1)  # right
@@ -38,16 +31,9 @@ def robust_losses(errors):
 # return torch.where(errors.abs() <= 1, errors**2, 2 * errors.abs() - 1)
 #   -> return torch.vmap(lambda e: torch.where(e <= 1, e * e, 2 * e.abs() - 1))(errors)  # expected
 
-
-# %% right most_influential
-def most_influential(w, xs, ys):
-    return torch.stack([torch.func.grad(loss)(w, x, y).norm() for x, y in zip(xs, ys)]).argmax()
-
-
-# %% wrong most_influential: one example
-def most_influential(w, xs, ys):
-    return torch.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(w, xs, ys).norm(dim=1)
-
+# %% values most_influential
+lambda w, xs, ys: torch.stack([torch.func.grad(loss)(w, x, y).norm() for x, y in zip(xs, ys)]).argmax()  # right
+lambda w, xs, ys: torch.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(w, xs, ys).norm(dim=1)  # one example
 
 # %% changes most_influential
 # drop gradients = torch.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(w, xs, ys)

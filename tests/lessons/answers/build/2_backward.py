@@ -28,9 +28,8 @@ def reachable(out):
         found[waiting[0].number] = waiting[0]
     return list(found.values())
 
-# %% wrong reachable: nodes are missing
-def reachable(out):
-    return [out, *(p for p in dict.fromkeys(out.parents) if isinstance(p, Value))]
+# %% values reachable
+lambda out: [out, *(p for p in dict.fromkeys(out.parents) if isinstance(p, Value))]  # nodes are missing
 
 # %% changes reachable
 # return list(found.values()) -> return [*found.values()]  # right

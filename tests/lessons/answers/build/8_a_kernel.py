@@ -1,7 +1,3 @@
-# %% wrong loop_source: expected the text
-def loop_source(names, formula):
-    return lambda *arrays: None
-
 # %% wrong loop_source: has the arguments
 def loop_source(names, formula):
     reads = "".join(f"        {name} = {name}_[i]\n" for name in names)
@@ -43,6 +39,9 @@ def loop_source(names, formula):
     lines = [f"def loop({', '.join(n + '_' for n in names)}, result_):", "  for i in range(len(result_)):"]
     lines += [f"    {n} = {n}_[i]" for n in names] + [f"    result_[i] = ({formula})", ""]
     return "\n".join(lines)
+
+# %% values loop_source
+lambda names, formula: lambda *arrays: None  # expected the text
 
 # %% changes loop_source
 # "        {name} = {name}_[i]\n" -> "      {name} = {name}_[i]\n"  # is not Python
