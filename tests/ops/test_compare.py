@@ -45,13 +45,6 @@ def test_isclose_at_infinities_and_nan():
     assert torch.allclose(T([1.0]), T([1.1]), rtol=0.2) and not torch.allclose(T([1.0]), T([1.1]))
 
 
-def test_isclose_checks_its_arguments():
-    with pytest.raises(RuntimeError, match="minigrad.float32 did not match minigrad.float64"):
-        torch.isclose(T([1.0]), T([1.0], dtype=torch.float64))
-    with pytest.raises(RuntimeError, match="rtol must be greater than or equal to zero, but got -1"):
-        torch.isclose(T([1.0]), T([1.0]), rtol=-1)
-
-
 def test_equal_compares_shapes_and_values():
     assert torch.equal(T([1, 2]), T([1.0, 2.0])) is True
     assert torch.equal(T([1.0]), T(1.0)) is False and torch.equal(T([NAN]), T([NAN])) is False
@@ -113,18 +106,6 @@ def test_the_condition_of_where_takes_no_part_in_promotion():
 def test_where_with_one_argument_is_nonzero():
     found = torch.where(T([[1.0, 0.0], [0.0, 2.0]]))
     assert [t.tolist() for t in found] == [[0, 1], [0, 1]]
-
-
-def test_where_checks_its_arguments():
-    f = T([1.0, 2.0])
-    with pytest.raises(
-        RuntimeError, match="expected condition to be a boolean tensor, but got a tensor with dtype minigrad.int64"
-    ):
-        torch.where(T([1, 0]), f, f)
-    with pytest.raises(TypeError, match="argument 'condition' must be Tensor, not bool"):
-        torch.where(True, f, f)
-    with pytest.raises(TypeError, match="input or other is missing"):
-        torch.where(T([True, False]), f)
 
 
 def test_where_passes_its_gradient_to_the_chosen_branch():

@@ -125,6 +125,18 @@ CASES = [
     ("torch.set_pool_limit('a')", 'set_pool_limit', 'expected an int, got str', 'pass a number of bytes'),
     ("torch.set_num_threads('a')", 'set_num_threads', 'expected an int, got str', 'write int(n)'),
     ('torch.set_num_threads(0)', 'set_num_threads', 'expected a positive integer, got 0', 'pass 1 for no threads'),
+    ('torch.quantile(T(3).double(), T(1))', 'quantile', 'same dtype as the input', 'dtype='),
+    ("torch.linalg.vector_norm(T(2), 'fro')", 'linalg.vector_norm', "'fro' is a matrix norm", 'write ord=2'),
+    ("torch.linalg.norm(T(2, 2, 2), 'fro')",
+     'linalg.norm', 'must be 1D or 2D, got 3D', 'write dim=(-2, -1) for norms of'),
+    ('torch.norm(I(2, 2, 1))', 'norm', 'floating point or complex, got int64', 'norm(x.float())'),
+    ('torch.rand(2, generator=np.random.default_rng())',
+     'rand', 'minigrad.Generator, got Generator', '.manual_seed(0)'),
+    ('torch.set_rng_state([1, 2])', 'set_state', 'expected a uint8 tensor on the CPU', 'generator.get_state()'),
+    ('torch.randint(size=(2,))', 'randint', 'missing the arguments high or size', 'write randint(high, size) or'),
+    ('torch.randint(2.5, (2,))', 'randint', 'as limits, got low=0 and high=2.5', 'round them first'),
+    ('torch.empty(2, dtype=torch.int8).random_(-129, 5)',
+     'random_', 'the limits -129 and 5 - 1 are out', 'limits that fit'),
 ]
 # fmt: on
 

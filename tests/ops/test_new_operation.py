@@ -21,7 +21,6 @@ from minigrad.ops.dimensions import axes, axis
 from minigrad.ops.elementary import exp
 from minigrad.ops.order import Amax
 from minigrad.ops.reduce import Sum
-from minigrad.ops.rows import Rows
 from minigrad.testing.operations import row
 from minigrad.testing.samples import call
 from tests import table
@@ -164,7 +163,7 @@ class Ends(Program):
     program = lambda x: (x[0], (last := x[-1] * 2), last[:2])
 
 
-class Tempered(Rows):
+class Tempered(Program):
     """exp(loads / heat) over its sum along lines."""
 
     gives, along, scalars = (row_kernels.ALL,), "lines", ("heat",)
