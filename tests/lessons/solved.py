@@ -93,7 +93,7 @@ def changed(known: list[str], text: str) -> str:
 
 
 def replaced(known: list[str], parts: Parts) -> str:
-    """Return the first known answer that has each of the parts once, with what replaces them.
+    """Return the first known answer that has each of the parts once, with what replaces them, or without these lines.
 
     >>> replaced(["x = 1\\ny = 1\\n", "y = 2\\n"], [("2", "3")])
     'y = 3\\n'
@@ -102,6 +102,6 @@ def replaced(known: list[str], parts: Parts) -> str:
         answer = f"\n{answer}"
         if all(answer.count(old) == 1 for old, _ in parts):
             for old, new in parts:
-                answer = answer.replace(old, new)
+                answer = answer.replace(old, new) if new else re.sub(f" *{re.escape(old)}", "", answer)
             return answer[1:]
     raise AssertionError(f"no answer above has each of these once: {', '.join([old for old, _ in parts])}")

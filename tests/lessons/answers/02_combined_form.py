@@ -52,20 +52,13 @@ class CombinedSine(torch.autograd.Function):
         return slope * grad_output, None
 
 
-# %% wrong CombinedSine: -0.5
-# -         ctx.save_for_backward(scale * x.cos())
-# -         return scale * torch.sin(x)
-# +         ctx.save_for_backward(x)
-# +         return scale * x.sin()
-# -         (slope,) = ctx.saved_tensors
-# -         return slope * grad_output, None
-# +         (x,) = ctx.saved_tensors
-# +         return grad_output * 3 * x.cos(), None
-
 # %% changes CombinedSine
-# return grad_output * 3 * x.cos(), None -> return ctx.scale * x.cos()  # scale
+# drop ctx.scale = scale
+#   return grad_output * ctx.scale * x.cos(), None -> return ctx.scale * x.cos()  # scale
 # return grad_output * ctx.scale * x.cos(), None -> return grad_output * ctx.scale * x.cos()  # expected 2, got 1
 # return grad_output * ctx.scale * x.cos(), None -> return ctx.scale * x.cos(), None  # gradient
+# drop ctx.scale = scale
+#   return grad_output * ctx.scale * x.cos(), None -> return grad_output * 3 * x.cos(), None  # -0.5
 
 # %% right CombinedClip
 # -         return x.clone()
@@ -83,5 +76,5 @@ class CombinedSine(torch.autograd.Function):
 # return x.clone() -> return x.clamp(-bound, bound)  # the result
 # ctx.bound = bound -> ctx.save_for_backward(x); ctx.bound = bound
 #   return grad_output -> (x,) = ctx.saved_tensors; return x  # does not depend on grad_output
-# clamp(-ctx.bound, ctx.bound) -> clamp(max=ctx.bound)  # the gradient of x is
-# (-ctx.bound, ctx.bound), None -> (-ctx.bound, ctx.bound)  # expected 2, got 1
+# grad_output.clamp(-ctx.bound, ctx.bound) -> grad_output.clamp(max=ctx.bound)  # the gradient of x is
+# grad_output.clamp(-ctx.bound, ctx.bound), None -> grad_output.clamp(-ctx.bound, ctx.bound)  # expected 2, got 1

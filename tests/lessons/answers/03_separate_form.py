@@ -103,20 +103,21 @@ class SeparateSilu(torch.autograd.Function):
         return grad_output * (s + x * s * (1 - s))
 
 
-# %% wrong SeparateSilu: counts as a constant
-# -         ctx.save_for_backward(*inputs)
-# +         (x,) = inputs
-# +         ctx.save_for_backward(x, torch.sigmoid(x))
-# -         (x,) = ctx.saved_tensors
-# -         s = torch.sigmoid(x)
-# +         x, s = ctx.saved_tensors
+# %% wrong SeparateSilu: ctx
+# -     def forward(ctx, x):
+# +     def forward(x):
+#           return x * s
+# +
+# +     @staticmethod
+# +     def setup_context(ctx, inputs, output):
+# +         ctx.ready = True
 
 # %% changes SeparateSilu
+# ctx.save_for_backward(*inputs) -> (x,) = inputs; ctx.save_for_backward(x, torch.sigmoid(x))
+#   drop (x,) = ctx.saved_tensors
+#   s = torch.sigmoid(x) -> x, s = ctx.saved_tensors  # counts as a constant
 # ctx.save_for_backward(inputs[0], output[1]) -> ctx.save_for_backward(*inputs, output[1])
 #   (s + x * s * (1 - s)) + grad_s * s * (1 - s) -> (s + x * s * (1 - s))  # second derivative
-# return x * torch.sigmoid(x) -> s = torch.sigmoid(x); ctx.save_for_backward(x, s); return x * s
-#   drop (x,) = inputs
-#   ctx.save_for_backward(x, torch.sigmoid(x)) -> ctx.ready = True  # ctx
 # ctx.save_for_backward(inputs[0], output[1]) -> ctx.save_for_backward(*inputs, output[1])
 #   (s + x * s * (1 - s)) + grad_s * s * (1 - s) -> (s + x * s * (1 - s))  # the gradient of a second output
 

@@ -27,23 +27,22 @@ class LanguagesClip(torch.autograd.Function):
         return grad_output.mul(ctx.saved_tensors[0]), None
 
 
-# %% wrong LanguagesClip: expected 2, got 1
-# -         inside = x.abs() <= ctx.bound
-# -         return grad_output * inside, None
-# +         return grad_output * (x.abs() <= ctx.bound)
-
 # %% wrong LanguagesClip: only takes tensors
 # -         ctx.save_for_backward(x)
 # -         ctx.bound = bound
 # +         ctx.save_for_backward(x, bound)
 # -         (x,) = ctx.saved_tensors
-# -         return grad_output * (x.abs() <= ctx.bound)
+# -         inside = x.abs() <= ctx.bound
+# -         return grad_output * inside, None
 # +         x, bound = ctx.saved_tensors
 # +         return grad_output * (x.abs() <= bound), None
 
 # %% changes LanguagesClip
+# drop inside = x.abs() <= ctx.bound
+#   return grad_output * inside, None -> return grad_output * (x.abs() <= ctx.bound)  # expected 2, got 1
 # ctx.save_for_backward(x) -> ctx.save_for_backward({x})
-#   return grad_output * (x.abs() <= ctx.bound) -> return grad_output * (x.abs() <= ctx.bound), None  # omit the braces
+#   drop inside = x.abs() <= ctx.bound
+#   return grad_output * inside, None -> return grad_output * (x.abs() <= ctx.bound), None  # omit the braces
 # ctx.save_for_backward(x, bound) -> ctx.save_for_backward(x.abs() < bound)
 #   x, bound = ctx.saved_tensors -> (inside,) = ctx.saved_tensors
 #   return grad_output * (x.abs() <= bound), None -> return grad_output * inside, None  # the gradient

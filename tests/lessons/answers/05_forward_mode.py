@@ -18,12 +18,7 @@ forward_tangent = (x * x * y).tangent
 
 # %% values forward_quotient
 lambda a, da, b, db: [a / b, da / b - a * db / (b * b)]  # right
-
-
-# %% wrong forward_quotient: order of the subtraction
-def forward_quotient(a, a_tangent, b, b_tangent):
-    return a / b, (a * b_tangent - a_tangent * b) / b**2
-
+lambda a, a_tangent, b, b_tangent: (a / b, (a * b_tangent - a_tangent * b) / b**2)  # order of the subtraction
 
 # %% changes forward_quotient
 # drop value = a / b
@@ -38,6 +33,7 @@ def forward_quotient(a, a_tangent, b, b_tangent):
 # %% values forward_jacobian
 lambda f, x: torch.func.jacfwd(f)(x)  # right
 lambda f, x: torch.func.jacrev(f)(x)  # no backward here
+lambda f, x: [torch.func.jvp(f, (x,), (tangent,)) for tangent in torch.eye(x.numel())]  # [3, 2, 2]
 
 
 # %% right forward_jacobian
@@ -53,11 +49,6 @@ def forward_jacobian(f, x):
     x = x.clone().requires_grad_()
     y = f(x)
     return torch.stack([torch.autograd.grad(y, x, row, retain_graph=True)[0] for row in torch.eye(y.numel())])
-
-
-# %% wrong forward_jacobian: [3, 2, 2]
-def forward_jacobian(f, x):
-    return [torch.func.jvp(f, (x,), (tangent,)) for tangent in torch.eye(x.numel())]
 
 
 # %% changes forward_jacobian

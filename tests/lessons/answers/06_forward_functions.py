@@ -100,16 +100,18 @@ class ForwardPolar(ForwardPolar):
         )
 
 
-# %% wrong ForwardPolar: the tangent of result 1
-class ForwardPolar(ForwardPolar):
-    @staticmethod
-    def jvp(ctx, r_tangent, phi_tangent):
-        r, phi = ctx.saved_tensors
-        return r_tangent * phi.cos() - r * phi.sin() * phi_tangent, r_tangent * phi.sin()
-
+# %% wrong ForwardPolar: returns 1 tangent
+# -     def jvp(ctx, r_t, phi_t):
+# +     def jvp(ctx, r_tangent, phi_tangent):
+# -         c, s = phi.cos(), phi.sin()
+# -         return (c * r_t - s * r * phi_t, s * r_t + c * r * phi_t)
+# +         return r_tangent * phi.cos() - r * phi.sin() * phi_tangent
 
 # %% changes ForwardPolar
-# phi_tangent, r_tangent * phi.sin() -> phi_tangent  # returns 1 tangent
+# def jvp(ctx, r_t, phi_t): -> def jvp(ctx, r_tangent, phi_tangent):
+#   drop c, s = phi.cos(), phi.sin()
+#   return (c * r_t - s * r * phi_t, s * r_t + c * r * phi_t)
+#   -> return r_tangent * phi.cos() - r * phi.sin() * phi_tangent, r_tangent * phi.sin()  # the tangent of result 1
 
 
 # %% right ForwardSteps

@@ -42,29 +42,25 @@ class SavedTanh(torch.autograd.Function):
 # ctx.save_for_backward(result := x.tanh()) -> result = x.tanh(); ctx.save_for_backward(x, result)
 #   return grad_output - grad_output * ctx.saved_tensors[0].square()
 #   -> _, result = ctx.saved_tensors; return grad_output * (1 - result**2)  # 2 tensors are saved
-# ctx.save_for_backward(result := x.tanh()) -> result = x.tanh(); ctx.save_for_backward(result)
-#   return grad_output - grad_output * ctx.saved_tensors[0].square()
-#   -> (result,) = ctx.saved_tensors; return 1 - result**2  # the gradient
+# drop e = (2 * x).exp()
+#   result = (e - 1) / (e + 1) -> result = x.tanh()
+#   return grad_output * (1 - result**2) -> return 1 - result**2  # the gradient
 # e = (2 * x).exp() -> result = x.tanh()
 #   result = (e - 1) / (e + 1) -> ctx.x = x  # as ctx.x besides
 
 # %% values saved_then_changed
 lambda x: 3 * torch.exp(x)  # right
 
-
-# %% right saved_then_changed
-def saved_then_changed(x):
-    e = x.exp()
-    return e + 2 * e
-
-
 # %% changes saved_then_changed
+# drop doubled = e * 2
+#   return doubled + e -> return e + 2 * e  # right
 # doubled = e * 2 -> doubled = e.clone()
 #   return doubled + e -> e.mul_(2); return doubled + e / 2 * 2 - doubled + doubled  # modified by an inplace operation
 # e = x.exp() -> e = x.exp().clone()
 #   doubled = e * 2 -> doubled = e.mul_(2)  # is 4
-# e = x.exp() -> e = x.exp().detach()
-#   return e + 2 * e -> return e * 2 + e  # does not require grad
+# drop e = x.exp()
+#   doubled = e * 2 -> e = x.exp().detach()
+#   return doubled + e -> return e * 2 + e  # does not require grad
 
 # %% values saved_less
 lambda x: torch.exp(6 * x)  # right

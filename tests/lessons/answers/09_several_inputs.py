@@ -30,11 +30,8 @@ class SeveralMix(SeveralMix):
 # -         return x, y, None
 # +         return ctx.t * grad_output, (1 - ctx.t) * grad_output, None
 
-
-# %% wrong SeveralMix: expected a subclass
-def SeveralMix(x, y, t):
-    return (1 - t) * x + t * y
-
+# %% values SeveralMix
+lambda x, y, t: (1 - t) * x + t * y  # expected a subclass
 
 # %% changes SeveralMix
 # return (1 - ctx.t) * grad_output, ctx.t * grad_output, None
@@ -60,18 +57,21 @@ class SeveralLean(torch.autograd.Function):
         return y * grad_output if y is not None else None, x * grad_output if x is not None else None
 
 
-# %% wrong SeveralLean: is enough
+# %% wrong SeveralLean: save_for_backward
 # -         wanted = ctx.needs_input_grad
 # -         ctx.save_for_backward(x if wanted[1] else None, y if wanted[0] else None)
-# +         ctx.save_for_backward(x, y)
+# +         ctx.x, ctx.y = x, y
+# -         x, y = ctx.saved_tensors
 # -         return None if y is None else grad_output * y, None if x is None else grad_output * x
-# +         return grad_output * y, grad_output * x
+# +         wanted = ctx.needs_input_grad
+# +         return grad_output * ctx.y if wanted[0] else None, grad_output * ctx.x if wanted[1] else None
 
 # %% changes SeveralLean
+# drop wanted = ctx.needs_input_grad
+#   ctx.save_for_backward(x if wanted[1] else None, y if wanted[0] else None) -> ctx.save_for_backward(x, y)
+#   return None if y is None else grad_output * y, None if x is None else grad_output * x
+#   -> return grad_output * y, grad_output * x  # is enough
 # None if y is None else grad_output * y, None if x is None else grad_output -> grad_output * y, grad_output  # NoneType
-# ctx.save_for_backward(x, y) -> ctx.x, ctx.y = x, y
-#   x, y = ctx.saved_tensors -> wanted = ctx.needs_input_grad
-#   y, grad_output * x -> ctx.y if wanted[0] else None, grad_output * ctx.x if wanted[1] else None  # save_for_backward
 
 
 # %% right SeveralSinCos

@@ -22,33 +22,28 @@ torch.tensor([30.0, 6.0, 6.0])  # right
 ["square", "sqrt"]  # its input
 "exp"  # several answers in a list
 
-
-# %% right inplace_repaired
-def inplace_repaired(x):
-    return ((x.sigmoid() - 0.5) ** 2).sum()
-
+# %% values inplace_repaired
+lambda x: ((x.sigmoid() - 0.5) ** 2).sum()  # right
 
 # %% changes inplace_repaired
-# return ((x.sigmoid() - 0.5) ** 2).sum() -> s = torch.sub(torch.sigmoid(x), 0.5); return s @ s  # right
+# drop s = x.sigmoid()
+#   s = s - 0.5 -> s = torch.sub(torch.sigmoid(x), 0.5)
+#   return (s * s).sum() -> return s @ s  # right
 # s = s - 0.5 -> s.sub_(0.5)
 #   return (s * s).sum() -> return s.square().sum()  # modified by an inplace operation
 # s = x.sigmoid() -> s = x.sigmoid().detach()
 #   s = s - 0.5 -> s -= 0.5  # does not require grad
-# return ((x.sigmoid() - 0.5) ** 2).sum() -> s = x.sigmoid(); return (s * s).sum()  # the result
+# drop s = s - 0.5  # the result
 # s = s - 0.5 -> s.data -= 0.5  # the gradient
-
-
-# %% wrong inplace_column: has changed
-def inplace_column(x):
-    x[:, 0].mul_(2)
-    return x
-
 
 # %% changes inplace_column
 # y = x.clone() -> y = x * 1
 #   y[:, 0] *= 2 -> y[:, 0].mul_(2)  # right
 # y[:, 0] *= 2 -> y[:, :1] = x[:, :1] * 2  # right
 # y = x.clone() -> y = x.detach().clone()  # cut the graph
+# drop y = x.clone()
+#   y[:, 0] *= 2 -> x[:, 0].mul_(2)
+#   return y -> return x  # has changed
 # y = x.clone() -> y = x.view(x.shape)
 #   y[:, 0] *= 2 -> y[:, 0].mul_(2)  # a copy
 # y[:, 0] *= 2 -> y[0].mul_(2)  # the result

@@ -12,34 +12,27 @@ class InplaceScale(torch.autograd.Function):
         return [grads[0] * ctx.saved_data["k"], None]
 
 
-# %% wrong InplaceScale: without ctx.mark_dirty
-# -         ctx.mark_dirty(x)
-
-# %% wrong InplaceScale: expected 2, got 1
-# -         ctx.saved_data["k"] = k
-# -         x.copy_(x * k)
-# +         ctx.k = k
-# -         return (x,)
-# +         return x.mul_(k)
-# -     def backward(ctx, *grads):
-# -         return [grads[0] * ctx.saved_data["k"], None]
-# +     def backward(ctx, grad_output):
-# +         return grad_output * ctx.k
-
 # %% wrong InplaceScale: the gradient
-# -         x.mul_(k)
-# -         ctx.k = k
-# -         return x
-# +         ctx.mark_dirty(x)
-# +         return x.mul_(k)
-# -         return grad_output * ctx.k, None
-# +         return grad_output, None
+class InplaceScale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, k):
+        ctx.mark_dirty(x)
+        return x.mul_(k)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output, None
+
 
 # %% changes InplaceScale
+# drop ctx.mark_dirty(x)  # without ctx.mark_dirty
 # return x -> return x * 1  # not returned
 # drop x.mul_(k)
 #   drop ctx.mark_dirty(x)
 #   return x -> return x * k  # write to the argument
+# drop x.mul_(k)
+#   return x -> return x.mul_(k)
+#   return grad_output * ctx.k, None -> return grad_output * ctx.k  # expected 2, got 1
 
 
 # %% right InplaceRelu
@@ -72,9 +65,6 @@ class InplaceRelu(torch.autograd.Function):
         return grad_output * (old > 0)
 
 
-# %% wrong InplaceRelu: without ctx.mark_dirty
-# -         ctx.mark_dirty(x)
-
 # %% wrong InplaceRelu: save_for_backward saves no tensor
 # -         ctx.save_for_backward(x.clone())
 # +         ctx.positive = x > 0
@@ -88,6 +78,7 @@ class InplaceRelu(torch.autograd.Function):
 # x.clamp_(min=0) -> x.relu_()
 #   (result,) = ctx.saved_tensors -> (y,) = ctx.saved_tensors
 #   return grad_output * (result > 0) -> return torch.where(y > 0, grad_output, 0.0)  # right
+# drop ctx.mark_dirty(x)  # without ctx.mark_dirty
 # return grad_output * (result > 0) -> return grad_output * result  # the gradient
 
 

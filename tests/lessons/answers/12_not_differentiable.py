@@ -71,15 +71,14 @@ class NondiffParts(torch.autograd.Function):
         return grads[1:]
 
 
-# %% wrong NondiffParts: the very tensor
+# %% wrong NondiffParts: still requires grad
 # -         whole = x.round()
 # -         ctx.mark_non_differentiable(whole)
 # -         return whole, x - whole
-# +         ctx.mark_non_differentiable(x.round())
 # +         return x.round(), x - x.round()
 
 # %% changes NondiffParts
-# drop ctx.mark_non_differentiable(x.round())  # still requires grad
+# return x -> ctx.mark_non_differentiable(x.round()); return x  # the very tensor
 # return grad_rest -> return torch.zeros_like(grad_rest)  # is 0
 # ctx.mark_non_differentiable(whole) -> rest = x - whole
 #   return whole, x - whole -> ctx.mark_non_differentiable(whole, rest); return whole, rest  # lost its gradient

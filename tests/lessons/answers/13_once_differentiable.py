@@ -58,10 +58,8 @@ class OnceExp(Function):
         return grad_output * torch.tensor(ctx.result)
 
 
-# %% wrong OnceExp: decorator
-# -     @once_differentiable
-
 # %% changes OnceExp
+# drop @once_differentiable  # decorator
 # return torch.tensor(grad_output.detach().numpy() * result.detach().numpy())
 #   -> return grad_output.detach().numpy() * result.detach().numpy()  # as a NumPy array
 # drop (result,) = ctx.saved_tensors

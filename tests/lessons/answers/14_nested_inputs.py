@@ -18,22 +18,23 @@ class NestedScale(NestedIOFunction):
         return [{k: grads[k] * self.factor for k in grads}, torch.stack(by_factor).sum()]
 
 
-# %% wrong NestedScale: gradients, expected 4
+# %% wrong NestedScale: the gradient of factor
 # -         grad_tensors = {name: g * factor for name, g in grads.items()}
 # -         return grad_tensors, sum((g * tensors[name]).sum() for name, g in grads.items())
-# +         return {name: g * factor for name, g in grads.items()}
+# +         return {n: g * factor for n, g in grads.items()}, grads["a"] * tensors["a"]
+
+# %% wrong NestedScale: the gradient of factor
+# -         return {n: g * factor for n, g in grads.items()}, grads["a"] * tensors["a"]
+# +         return {name: g * factor for name, g in grads.items()}, sum(g.sum() for g in grads.values())
 
 # %% wrong NestedScale: gradient of a
-# -         return {name: g * factor for name, g in grads.items()}
+# -         return {n: g * factor for n, g in grads.items()}, grads["a"] * tensors["a"]
 # +         return {name: factor.expand_as(g) for name, g in grads.items()}, sum(t.sum() for t in tensors.values())
 
 # %% changes NestedScale
-# return {name: g * factor for name, g in grads.items()}
-#   -> return {n: g * factor for n, g in grads.items()}, grads["a"] * tensors["a"]  # the gradient of factor
-# return {name: g * factor for name, g in grads.items()}
-#   -> return {name: g * factor for name, g in grads.items()}, sum(g.sum() for g in grads.values())  # the gradient of factor
-# return {name: g * factor for name, g in grads.items()}
-#   -> return {name: g * factor for name, g in grads.items()}, None  # the gradient of factor
+# return {n: g * factor for n, g in grads.items()}, grads["a"] * tensors["a"]
+#   -> return {name: g * factor for name, g in grads.items()}  # gradients, expected 4
+# sum(g.sum() for g in grads.values()) -> None  # the gradient of factor
 
 
 # %% right NestedDistance
@@ -58,9 +59,10 @@ class NestedDistance(NestedIOFunction):
 # %% changes NestedDistance
 # return {"x": 2 * dx, "y": 2 * dy}, [-2 * dx, -2 * dy]
 #   -> return {"x": 2 * dx * grad_output, "y": 2 * dy * grad_output}, [-2 * dy * grad_output]  # expected 4
-# dx, dy = point["x"] - other[0], point["y"] - other[1]
+# drop gx = grad_output * 2 * (point["x"] - other[0])
+#   gy = grad_output * 2 * (point["y"] - other[1])
 #   -> gx, gy = [2 * grad_output * d for d in (point["x"] - other[0], point["y"] - other[1])]
-#   return {"x": 2 * dx, "y": 2 * dy}, [-2 * dx, -2 * dy] -> return {"x": gx, "y": gy}, [-gy, -gx]  # gradient of u
+#   return {"x": gx, "y": gy}, [-gx, -gy] -> return {"x": gx, "y": gy}, [-gy, -gx]  # gradient of u
 
 
 # %% right nested_squares

@@ -29,16 +29,12 @@ class CheckedHypot(Function):
         return share * a, share * b
 
 
-# %% wrong CheckedHypot: the result
-# -         return torch.sqrt(a**2 + b**2)
-# +         return a * a + b * b
-# -         share = grad_output / torch.sqrt(a**2 + b**2)
-# -         return share * a, share * b
-# +         return grad_output * 2 * a, grad_output * 2 * b
-
 # %% changes CheckedHypot
 # a / length, grad_output * b -> b / length, grad_output * a  # derivative of output 0
 # grad_output * b -> b  # minigrad check finds
 # ctx.save_for_backward(a, b, length) -> ctx.save_for_backward(a / length, b / length)
 #   a, b, length = ctx.saved_tensors -> by_a, by_b = ctx.saved_tensors
 #   a / length, grad_output * b / length -> by_a, grad_output * by_b  # second derivatives
+# return torch.sqrt(a**2 + b**2) -> return a * a + b * b
+#   drop share = grad_output / torch.sqrt(a**2 + b**2)
+#   return share * a, share * b -> return grad_output * 2 * a, grad_output * 2 * b  # the result

@@ -24,28 +24,22 @@ def gradient_and_worst(w, xs, ys):
     return gradient, float((w * xs - ys).abs().max())
 
 
-# %% wrong gradient_and_worst: expected the pair
-def gradient_and_worst(w, xs, ys):
-    return torch.func.grad(lambda w: ((w * xs - ys) ** 2).mean())(w)
-
-
-# %% wrong gradient_and_worst: has_aux
-# -         return (errors**2).mean(), errors.abs().max()
-# +         return (errors**2).mean(), errors.abs().max().item()
-# -     gradient, worst = torch.func.grad(mean_square, has_aux=True)(w)
-# -     return gradient, worst.item()
-# +     return torch.func.grad(mean_square)(w)
-
-# %% wrong gradient_and_worst: plain number
-# -     gradient, worst = torch.func.grad(mean_square, has_aux=True)(w)
-# -     return gradient, worst.item()
-# +     return torch.func.grad(mean_square, has_aux=True)(w)
-
 # %% wrong gradient_and_worst: a float
-# -         return (errors**2).mean(), errors.abs().max().item()
+# -         return (errors**2).mean(), errors.abs().max()
 # +         return (errors**2).mean().item(), errors.abs().max().item()
-# -     return torch.func.grad(mean_square)(w)
+# -     gradient, worst = torch.func.grad(mean_square, has_aux=True)(w)
+# -     return gradient, worst.item()
 # +     return torch.func.grad(mean_square, has_aux=True)(w)
+
+# %% values gradient_and_worst
+lambda w, xs, ys: torch.func.grad(lambda w: ((w * xs - ys) ** 2).mean())(w)  # expected the pair
+
+# %% changes gradient_and_worst
+# (errors**2).mean().item(), errors -> (errors**2).mean(), errors.detach()  # right
+# return (errors**2).mean(), errors.abs().max() -> return (errors**2).mean(), errors.abs().max().item()
+#   drop gradient, worst = torch.func.grad(mean_square, has_aux=True)(w)
+#   return gradient, worst.item() -> return torch.func.grad(mean_square)(w)  # has_aux
+# (errors**2).mean().item(), errors.abs().max().item -> (errors**2).mean(), errors.abs().max  # plain number
 
 # %% changes partial_change
 # drop _, change = torch.func.jvp(f, (x, y), (u, torch.zeros_like(y)))
@@ -66,11 +60,8 @@ def gradient_and_worst(w, xs, ys):
 # drop _, change = torch.func.jvp(f, (x, y), (u, torch.zeros_like(y)))
 #   return change -> return 2 * (x * u).sum(1) * y  # ran 0 times
 
-
-# %% wrong jacobian_of_rows: times
-def jacobian_of_rows(f, x):
-    return torch.stack([torch.func.grad(lambda x: f(x)[i])(x) for i in range(len(f(x)))])
-
+# %% values jacobian_of_rows
+lambda f, x: torch.stack([torch.func.grad(lambda x: f(x)[i])(x) for i in range(len(f(x)))])  # times
 
 # %% changes jacobian_of_rows
 # return torch.stack([pull(row)[0] for row in torch.eye(len(y))])
@@ -84,4 +75,4 @@ def jacobian_of_rows(f, x):
 #   -> return torch.stack([pull(row)[0] for row in torch.eye(len(y))], dim=1)  # transposed
 # drop y, pull = torch.func.vjp(f, x)
 #   return torch.stack([pull(row)[0] for row in torch.eye(len(y))]) -> return torch.func.jacrev(f)(x)  # calls jacrev
-# stack -> cat  # the shape
+# torch.stack -> torch.cat  # the shape

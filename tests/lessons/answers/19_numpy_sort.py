@@ -8,11 +8,7 @@ np.argsort(np.argsort([30.0, 10.0, 40.0, 20.0])) + 1  # right
 
 # %% values inverse_permutation
 np.argsort  # right
-
-
-# %% right inverse_permutation
-def inverse_permutation(ind):
-    return np.array([list(ind).index(k) for k in range(len(ind))])
+lambda ind: np.array([list(ind).index(k) for k in range(len(ind))])  # right
 
 
 # %% wrong inverse_permutation: in reverse

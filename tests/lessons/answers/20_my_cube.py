@@ -96,16 +96,16 @@ class SafeSqrt(torch.autograd.Function):
         return torch.where(x == 0, torch.zeros_like(x), grad_output / (2 * torch.sqrt(filled)))
 
 
-# %% wrong SafeSqrt: at 0 is inf
+# %% wrong SafeSqrt: is NaN
 # -         return torch.sqrt(x)
 # +         return x.sqrt()
 # -         safe = torch.where(x > 0, x, torch.ones_like(x))
 # -         return grad_output * torch.where(x > 0, 0.5 / safe.sqrt(), torch.zeros_like(x))
-# +         return grad_output * 0.5 / x.sqrt()
+# +         return grad_output * torch.where(x > 0, 0.5 / x.sqrt(), torch.zeros_like(x))
 
 # %% changes SafeSqrt
-# 0.5 / x.sqrt() -> torch.where(x > 0, 0.5 / x.sqrt(), torch.zeros_like(x))  # is NaN
+# torch.where(x > 0, 0.5 / x.sqrt(), torch.zeros_like(x)) -> 0.5 / x.sqrt()  # at 0 is inf
 # return torch.sqrt(x) -> return x.sqrt()
 #   grad_output * torch -> torch  # 3 times the root
-# return grad_output * 0.5 / x.sqrt()
+# return grad_output * torch.where(x > 0, 0.5 / x.sqrt(), torch.zeros_like(x))
 #   -> slope = torch.zeros_like(x); slope[x > 0] = 0.5 / x.detach()[x > 0].sqrt(); return grad_output * slope  # no next one

@@ -66,4 +66,4 @@ class DotRule(torch.autograd.Function):
 
 # %% changes DotRule
 # a.movedim(in_dims[0], 0), b.movedim(in_dims[1], 0) -> a, b  # in_dims=(1, 1)
-# expand -> detach().expand  # the gradient of b
+# t.expand -> t.detach().expand  # the gradient of b

@@ -116,7 +116,10 @@ class GotchaSums(Function):
 # %% changes GotchaSums
 # return GotchaSums.apply(x.movedim(in_dims[0], 0), dim + 1), 0
 #   -> batch, _ = in_dims; return GotchaSums.apply(x, dim if dim < batch else dim + 1), batch  # right
-# (x.movedim(in_dims[0], 0), dim + 1), 0 -> (x, dim), in_dims[0]  # sums along 0 under vmap
+# return GotchaSums.apply(x.movedim(in_dims[0], 0), dim + 1), 0
+#   -> return GotchaSums.apply(x, dim), in_dims[0]  # sums along 0 under vmap
 # x.movedim(in_dims[0], 0) -> x  # batch in dimension 1
-# (x.movedim(in_dims[0], 0), dim + 1), 0 -> (x.movedim(in_dims[0], 0), dim + 1)  # out_dims
-# (x.movedim(in_dims[0], 0), dim + 1) -> (x.movedim(in_dims[0], 0), dim + 1).detach()  # grad around vmap
+# return GotchaSums.apply(x.movedim(in_dims[0], 0), dim + 1), 0
+#   -> return GotchaSums.apply(x.movedim(in_dims[0], 0), dim + 1)  # out_dims
+# return GotchaSums.apply(x.movedim(in_dims[0], 0), dim + 1), 0
+#   -> return GotchaSums.apply(x.movedim(in_dims[0], 0), dim + 1).detach(), 0  # grad around vmap

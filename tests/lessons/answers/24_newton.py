@@ -34,11 +34,8 @@ def level_kind(f, x):
 #   return "maximum" if (bending < 0).all() else "saddle" -> return "maximum"  # minimum
 # drop return "maximum" if (bending < 0).all() else "saddle"  # None
 
-
-# %% wrong newton_root: where f is
-def newton_root(f, x):
-    return x - torch.linalg.solve(jacrev(f)(x), f(x))
-
+# %% values newton_root
+lambda f, x: x - torch.linalg.solve(jacrev(f)(x), f(x))  # where f is
 
 # %% changes newton_root
 # for _ in range(15): -> while f(x).norm() > 1e-10:

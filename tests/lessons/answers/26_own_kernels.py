@@ -25,16 +25,13 @@ def kernel_backward(g_, x_, y_, dx_, dy_):
 # -         dy_[i] = g * x * e
 # +         dx_[i] = g_[i] * math.exp(y_[i])
 
-
-# %% wrong kernel_backward: as a whole
-def kernel_backward(g_, x_, y_, dx_, dy_):
-    return g_ * math.exp(y_), g_ * x_ * math.exp(y_)
-
+# %% values kernel_backward
+lambda g_, x_, y_, dx_, dy_: (g_ * math.exp(y_), g_ * x_ * math.exp(y_))  # as a whole
 
 # %% changes kernel_backward
-# for i in range(dx_.shape[0]): -> for i in range(dx_.size):
-#   e = np.exp(y_[i]) * g_[i] -> dx_[i] = g_[i] * math.exp(y_[i])
-#   dx_[i], dy_[i] = e, x_[i] * e -> dy_[i] = g_[i] * x_[i] * math.exp(y_[i])  # right
+# drop g, x, e = g_[i], x_[i], math.exp(y_[i])
+#   dx_[i] = g * e -> dx_[i] = g_[i] * math.exp(y_[i])
+#   dy_[i] = g * x * e -> dy_[i] = g_[i] * x_[i] * math.exp(y_[i])  # right
 # dx_[i] = g_[i] * math.exp(y_[i]) -> e = math.exp(y_[i]); dx_[i], dy_[i] = g_[i] * x_[i] * e, g_[i] * e  # dx_ is
 # dx_[i] = g_[i] * math.exp(y_[i]) -> e = math.exp(y_[i]); dx_[i] = g_[i] * e; dy_[i] = x_[i] * e  # dy_ is
 # dx_[i] = g_ -> dx_[i] += g_[i] * math.exp(y_[i]); dy_[i] += g_[i] * x_  # read before

@@ -8,7 +8,7 @@ def cuda_loss(x, y, w):
 # return ((x * w.cuda() - y) ** 2).mean().cpu() -> return ((x * w - y) ** 2).mean().cpu()  # same device
 # return ((x * w.cuda() - y) ** 2).mean().cpu() -> return ((x * w.cuda() - y) ** 2).mean()  # move it back
 # return ((x * w.cuda() - y) ** 2).mean().cpu() -> return ((x * w.item() - y) ** 2).mean().cpu()  # cut the graph
-# cpu -> item  # a number has no gradient
+# ((x * w.cuda() - y) ** 2).mean().cpu -> ((x * w.cuda() - y) ** 2).mean().item  # a number has no gradient
 # return ((x * w.cuda() - y) ** 2).mean().cpu() -> return ((x * w.cuda() - y) ** 2).sum().cpu()  # the loss is
 
 # %% values cuda_blocks

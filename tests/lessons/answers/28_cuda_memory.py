@@ -21,12 +21,10 @@ def cuda_reversed(x_, out_):
     out_[first + t] = x_[first + cuda.blockDim.x - 1 - t]
 
 
-# %% wrong cuda_reversed: two race for shared
-# -     cuda.syncthreads()
-
 # %% changes cuda_reversed
 # shared[t] = x_[i] -> shared[THREADS - 1 - t] = x_[i]
 #   out_[i] = shared[THREADS - 1 - t] -> out_[i] = shared[t]  # right
+# drop cuda.syncthreads()  # two race for shared
 # out_[i] = shared[THREADS - 1 - t] -> out_[i + 1] = shared[THREADS - 1 - t]  # without an element
 # out_[i] = shared[THREADS - 1 - t] -> out_[i] = shared[t]  # the result is
 
@@ -64,7 +62,7 @@ def cuda_largest(x_, out_):
 
 
 # %% changes cuda_largest
-# [i] if i < x_.size else -math.inf -> [i] if i < x_.size else 0  # threads without an element
+# x_[i] if i < x_.size else -math.inf -> x_[i] if i < x_.size else 0  # threads without an element
 
 # %% values cuda_pieces
 len({4 * 2 * t // 128 for t in range(32)})  # right

@@ -37,19 +37,18 @@ def compile_momentum(x, y, w, velocity, rate):
     return loss
 
 
-# %% wrong compile_momentum: velocity has not changed
-def compile_momentum(x, y, w, velocity, rate):
-    loss = (x @ w - y).square().mean()
-    (dw,) = torch.autograd.grad(loss, w)
-    with torch.no_grad():
-        velocity = 0.9 * velocity + dw
-        w.sub_(rate * velocity)
-    return loss
-
+# %% wrong compile_momentum: velocity after step
+# -     error = x @ w - y
+# -     loss = (error * error).mean()
+# +     loss = (x @ w - y).square().mean()
+# -         velocity.mul_(0.9).add_(dw)
+# +         velocity.mul_(0.9).add_(0.1 * dw)
 
 # %% changes compile_momentum
-# velocity = 0.9 * velocity + dw -> velocity.mul_(0.9).add_(0.1 * dw)  # velocity after step
-# velocity = 0.9 * velocity + dw -> velocity.mul_(0.9).add_(dw)
+# velocity.mul_(0.9).add_(0.1 * dw) -> velocity = 0.9 * velocity + dw  # velocity has not changed
+# drop error = x @ w - y
+#   loss = (error * error).mean() -> loss = (x @ w - y).square().mean()
 #   drop return loss  # return the loss
-# velocity = 0.9 * velocity + dw -> velocity.mul_(0.9).add_(dw)
+# drop error = x @ w - y
+#   loss = (error * error).mean() -> loss = (x @ w - y).square().mean()
 #   w.sub_(rate * velocity) -> w.sub_(velocity)  # w after step

@@ -15,16 +15,12 @@ int(repr(halved).split()[-2])  # right
 # return torch.where(length > 1, x / length, x) -> return x / max(length.item(), 1.0)  # not compiled
 # length = (x * x).sum().sqrt() -> length = (x * x).sum().sqrt().detach()  # gradient
 
-
-# %% right compile_noted
-def compile_noted(x, w):
-    error = (x * w).sum() - 1
-    return error * error, 2 * error * x
-
-
 # %% changes compile_noted
-# error = (x * w).sum() - 1 -> loss = ((x * w).sum() - 1) ** 2
-#   return error * error, 2 * error * x -> return [loss, *torch.autograd.grad(loss, [w])]  # right
+# drop loss = ((x * w).sum() - 1) ** 2
+#   (dw,) = torch.autograd.grad(loss, w) -> error = (x * w).sum() - 1
+#   return loss, dw -> return error * error, 2 * error * x  # right
+# drop (dw,) = torch.autograd.grad(loss, w)
+#   return loss, dw -> return [loss, *torch.autograd.grad(loss, [w])]  # right
 # return loss, dw -> return dw  # two things
 # return loss, dw -> return dw, loss  # comes first
 # (dw,) = torch.autograd.grad(loss, w) -> losses.append(loss); (dw,) = torch.autograd.grad(loss, w)  # not compiled

@@ -27,13 +27,6 @@ def attention_causal(q, k, v):
     return torch.cat(rows, -2)
 
 
-# %% wrong attention_causal: at itself
-def attention_causal(q, k, v):
-    n = q.shape[-2]
-    scores = q @ k.mT / q.shape[-1] ** 0.5
-    return scores.masked_fill(torch.ones(n, n).triu(0).bool(), -float("inf")).softmax(-1) @ v
-
-
 # %% changes attention_causal
 # drop rows = [attention(q[..., i : i + 1, :], k[..., : i + 1, :], v[..., : i + 1, :]) for i in range(q.shape[-2])]
 #   return torch.cat(rows, -2) -> return attention(q, k, v)  # they look ahead
@@ -42,6 +35,8 @@ def attention_causal(q, k, v):
 # rows = [attention(q[..., i : i + 1, :], k[..., : i + 1, :], v[..., : i + 1, :]) for i in range(q.shape[-2])]
 #   -> ahead = torch.full((q.shape[-2], q.shape[-2]), -float("inf")).triu(1)
 #   return torch.cat(rows, -2) -> return (q @ k.mT + ahead).softmax(-1) @ v  # not divided
+# drop later = torch.ones(n, n).triu(1).bool()
+#   later, -> torch.ones(n, n).triu(0).bool(),  # at itself
 
 
 # %% right attention_heads
@@ -65,5 +60,5 @@ def attention_heads(q, k, v, heads):
 # %% changes attention_heads
 # return torch.cat([attention(*one) for one in zip(*(t.chunk(heads, dim=-1) for t in (q, k, v)))], dim=2)
 #   -> return attention(q, k, v)  # one head
-# return torch.cat([attention(*one) for one in zip(*(t.chunk(heads, dim=-1) for t in (q, k, v)))], dim=2)
-#   -> q, k, v = (t.unflatten(-1, (heads, -1)).transpose(1, 2) for t in (q, k, v)); return attention(q, k, v)  # shape
+# drop weights = (q @ k.mT / (heads * q.shape[-1]) ** 0.5).softmax(-1)
+#   return (weights @ v).transpose(1, 2).flatten(2) -> return attention(q, k, v)  # shape

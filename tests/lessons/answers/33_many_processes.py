@@ -21,7 +21,8 @@ def gradient_of_all(grad, count, all_reduce):
 #   -> share = count / all_reduce(torch.tensor(count)).item(); return all_reduce(share * grad)  # right
 # return all_reduce(grad * count) / all_reduce(torch.tensor(float(count)))
 #   -> return all_reduce(grad) / all_reduce(torch.tensor(1.0))  # should count for more
-# (grad * count) / all_reduce(torch.tensor(float(count))) -> (grad * count)  # divide it by the number of examples
+# return all_reduce(grad * count) / all_reduce(torch.tensor(float(count)))
+#   -> return all_reduce(grad * count)  # divide it by the number of examples
 # float(count) -> 1.0  # not by the number of ranks
 # return all_reduce(grad * count) / all_reduce(torch.tensor(float(count)))
 #   -> all_reduce(grad * count); return grad  # for (4, 4) examples, the gradient on rank 0
@@ -44,7 +45,8 @@ def all_gather_backward(grad, rank, size, all_reduce):
 # return all_reduce(grad).chunk(size)[rank] -> return all_reduce(grad).unflatten(0, (size, -1))[rank]  # right
 # return all_reduce(grad).chunk(size)[rank] -> return grad.chunk(size)[rank]  # the others have copies of its rows
 # return all_reduce(grad).chunk(size)[rank] -> return all_reduce(grad)  # a rank gives 3 of them
-# [rank] -> [rank] / size  # the gradient of a sum of losses is a sum
+# return all_reduce(grad).chunk(size)[rank]
+#   -> return all_reduce(grad).chunk(size)[rank] / size  # the gradient of a sum of losses is a sum
 # return all_reduce(grad).chunk(size)[rank] -> return all_reduce(grad).chunk(size)[0]  # those are the rows of rank 0
 
 

@@ -47,8 +47,7 @@ def forward_gradient(f, x):
 
 # %% changes forward_gradient
 # return torch.func.jvp(f, (x,), (torch.ones_like(x),))[1] -> return torch.func.grad(f)(x)  # calls grad
-# drop directions = torch.eye(len(x), dtype=x.dtype)
-#   stack([torch.func.jvp(f, (x,), (e,))[1] for e in directions]) -> func.jacfwd(f)(x)  # calls jacfwd
+# return torch.func.jvp(f, (x,), (torch.ones_like(x),))[1] -> return torch.func.jacfwd(f)(x)  # calls jacfwd
 # return torch.func.jvp(f, (x,), (torch.ones_like(x),))[1]
 #   -> leaf = x.clone().requires_grad_(); f(leaf).backward(); return leaf.grad  # called 1 times
 # return torch.func.jvp(f, (x,), (torch.ones_like(x),))[1]

@@ -44,7 +44,8 @@ class StraightSign(Sign):
 # return (rewards * Bernoulli(logits=logit).log_prob(b)).mean()
 #   -> p = logit.sigmoid(); return (rewards * (b * p.log() + (1 - b) * (1 - p).log())).mean()  # right
 # Bernoulli(logits=logit).log_prob(b) -> torch.nn.functional.logsigmoid(torch.where(b == 1, logit, -logit))  # right
-# mean -> sum  # take the mean
+# return (rewards * Bernoulli(logits=logit).log_prob(b)).mean()
+#   -> return (rewards * Bernoulli(logits=logit).log_prob(b)).sum()  # take the mean
 # (rewards * Bernoulli(logits=logit).log_prob(b)) -> -(rewards * Bernoulli(logits=logit).log_prob(b))  # wrong sign
 # return (rewards * Bernoulli(logits=logit).log_prob(b)).mean() -> return (rewards * b).mean()  # does not require grad
-# (b) -> (b).exp()  # the gradient of logit
+# Bernoulli(logits=logit).log_prob(b) -> Bernoulli(logits=logit).log_prob(b).exp()  # the gradient of logit

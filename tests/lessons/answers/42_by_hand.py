@@ -38,7 +38,7 @@ def layer_backward(x, W, G):
 # return (scores.softmax(1) - F.one_hot(labels, scores.shape[1])) / len(labels)
 #   -> return (F.one_hot(labels, scores.shape[1]) - scores.softmax(1)) / len(labels)  # wrong sign
 # (scores.softmax(1) - F.one_hot(labels, scores.shape[1])) -> scores.softmax(1)  # subtract 1
-# (1) -> (0)  # along dimension 1
+# scores.softmax(1) -> scores.softmax(0)  # along dimension 1
 # scores.softmax(1) -> scores  # the gradient of the scores
 # return (scores.softmax(1) - F.one_hot(labels, scores.shape[1])) / len(labels)
 #   -> leaf = scores.detach().requires_grad_(); F.cross_entropy(leaf, labels).backward(); return leaf.grad  # runs autograd

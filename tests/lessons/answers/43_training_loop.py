@@ -88,20 +88,6 @@ def digit_momentum(loss, parameters, steps, rate, momentum):
     return losses
 
 
-# %% wrong digit_momentum: the loss before step 2
-def digit_momentum(loss, parameters, steps, rate, momentum):
-    velocity, losses = [torch.zeros_like(p) for p in parameters], []
-    for _ in range(steps):
-        now = loss()
-        losses.append(now.item())
-        slopes = torch.autograd.grad(now, parameters)
-        with torch.no_grad():
-            for p, v, g in zip(parameters, velocity, slopes):
-                v.mul_(momentum).add_(g, alpha=1 - momentum)
-                p -= rate * v
-    return losses
-
-
 # %% wrong digit_momentum: gradient of one step alone
 def digit_momentum(loss, parameters, steps, rate, momentum):
     velocity, losses = [torch.zeros_like(p) for p in parameters], []
@@ -127,3 +113,9 @@ def digit_momentum(loss, parameters, steps, rate, momentum):
                 v.mul_(momentum).add_(g)
                 p -= rate * v
     return [now.item()]
+
+
+# %% changes digit_momentum
+# losses = [] -> velocity, losses = [torch.zeros_like(p) for p in parameters], []
+#   drop velocity = [torch.zeros_like(p) for p in parameters]
+#   v.mul_(momentum).add_(g) -> v.mul_(momentum).add_(g, alpha=1 - momentum)  # the loss before step 2

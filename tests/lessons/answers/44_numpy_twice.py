@@ -52,10 +52,8 @@ class NumpySolve(torch.autograd.Function):
         return -grad_b[:, None] * x[None, :], grad_b
 
 
-# %% wrong NumpySolve: subclass
-def NumpySolve(A, b):
-    return torch.linalg.solve(A, b)
-
+# %% values NumpySolve
+lambda A, b: torch.linalg.solve(A, b)  # subclass
 
 # %% changes NumpySolve
 # grad_b = NumpySolve.apply(A.T, grad_output) -> grad_b = NumpySolve.apply(A, grad_output)  # the gradient of A

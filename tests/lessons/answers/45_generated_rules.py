@@ -57,9 +57,6 @@ torch.tensor([5, 40])  # right
 # -         if info.randomness == "error":
 # -             raise RuntimeError("RandomSigns draws random numbers: pass randomness= to vmap")
 
-# %% wrong RandomSigns: out_dim 0
-# -         x = x.movedim(in_dims[0], 0)
-
 # %% wrong RandomSigns: NumPy
 # -     @staticmethod
 # -     def vmap(info, in_dims, x):
@@ -73,6 +70,7 @@ torch.tensor([5, 40])  # right
 # RuntimeError -> ValueError  # your code raises
 # return (x * signs, signs), (0, None) -> return (x * signs, signs), (0, 0)  # your code raises
 # return (x * signs, signs), (0, None) -> return x * signs, 0  # the check cannot use this result
+# drop x = x.movedim(in_dims[0], 0)  # out_dim 0
 # return (x * signs, signs), (0, None) -> return (x.detach() * signs, signs), (0, None)  # cut the graph
 # if info.randomness == "different": -> if info.randomness == "same":  # different
 # drop ctx.mark_non_differentiable(output[1])  # the signs require grad

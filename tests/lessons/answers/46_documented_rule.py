@@ -12,30 +12,26 @@ torch.tensor([4, 3, 1])  # right
 "4 3 1"  # list of 3 numbers
 [1, 4, 3]  # is not right
 
-# %% right DocumentedSort
-# -         dim = dim if dim >= 0 else dim + x.dim() - 1
-# -         return DocumentedSort.apply(x, dim + 1), (0, 0, 0)
-# +         return DocumentedSort.apply(x, dim if dim < 0 else dim + 1), (0, 0, 0)
-
 # %% wrong DocumentedSort: NumPy sorts a batch 2 times
 #           dim = dim if dim >= 0 else dim + x.dim() - 1
 # +         result = DocumentedSort.apply(x, dim + 1)
 
-# %% wrong DocumentedSort: in_dims=
-# -         x = x.movedim(in_dims[0], 0)
-
 # %% changes DocumentedSort
+# drop dim = dim if dim >= 0 else dim + x.dim() - 1
+#   dim + 1 -> dim if dim < 0 else dim + 1  # right
 # x = x.movedim(in_dims[0], 0) -> d, n = in_dims[0], x.dim() - 1
 #   dim = dim if dim >= 0 else dim + x.dim() - 1 -> dim = dim % n
-#   (x, dim + 1), (0, 0, 0) -> (x, dim + (dim >= d)), (d, d, d)  # right
+#   DocumentedSort.apply(x, dim + 1), (0, 0, 0) -> DocumentedSort.apply(x, dim + (dim >= d)), (d, d, d)  # right
 # drop ind, ind_inv = ctx.saved_tensors  # ind
 # ind_inv, ind -> ind, ind_inv  # gradient
 # return NumpyTake.apply(grad_output, ind_inv, ind, ctx.dim), None -> return grad_output, None  # gradient
 # return DocumentedSort.apply(x, dim + 1), (0, 0, 0) -> return NumpySort.apply(x, dim + 1), (0, 0, 0)  # ind
 # return DocumentedSort.apply(x, dim + 1), (0, 0, 0) -> return DocumentedSort.apply(x, dim), (0, 0, 0)  # dim=
-# dim if dim < 0 else dim + 1 -> dim + 1  # dim=-
+# drop x = x.movedim(in_dims[0], 0)  # in_dims=
+# drop dim = dim if dim >= 0 else dim + x.dim() - 1  # dim=-
 # dim = dim if dim >= 0 else dim + x.dim() - 1 -> dim = dim if dim >= 0 else dim + x.dim()  # out of bounds
-# (grad_output, ind_inv, ind, ctx.dim), None -> (grad_output, ind_inv, ind, ctx.dim)  # expected 2, got 1
+# return NumpyTake.apply(grad_output, ind_inv, ind, ctx.dim), None
+#   -> return NumpyTake.apply(grad_output, ind_inv, ind, ctx.dim)  # expected 2, got 1
 # return DocumentedSort.apply(x, dim + 1), (0, 0, 0) -> return DocumentedSort.apply(x, dim + 1), 0  # its 3 outputs
 
 
@@ -78,7 +74,7 @@ def rule_holds(f, batch):
 # return same_values and torch.allclose(gradient(torch.vmap(f)), gradient(by_loop))
 #   -> return torch.allclose(torch.vmap(f)(batch), torch.vmap(f)(batch))  # reverses the examples
 # (out * torch.arange(1.0, out.numel() + 1).reshape(out.shape)) -> out  # gradients come in the wrong order
-# (batch), by_loop(batch) -> (batch), batch  # a right rule
+# torch.vmap(f)(batch), by_loop(batch) -> torch.vmap(f)(batch), batch  # a right rule
 # return False -> return True  # a Function without a rule
 # return same_values -> same_values  # None
 # same_values and torch -> same_values and not torch  # a right rule

@@ -52,7 +52,7 @@ class NestedPolar(torch.autograd.Function):
 
 # %% changes NestedPolar
 # dphi, dr = tangents.values() -> dr, dphi = tangents.values()  # right
-# () - r -> () + r  # the tangent of x at r = 2, phi = 0.5, with the tangents 0 and 3
+# phi.cos() - r -> phi.cos() + r  # the tangent of x at r = 2, phi = 0.5, with the tangents 0 and 3
 # return {"x": s * dr + r * c * dphi, "y": c * dr - r * s * dphi, "name": None}
 #   -> return {"y": s * dr + c * dphi, "x": c * dr - s * dphi, "name": None}  # the tangent of x
 # return {"x": s * dr + r * c * dphi, "y": c * dr - r * s * dphi, "name": None}
@@ -85,28 +85,22 @@ class NestedClamp(NestedIOFunction):
         return ({name: g * self.kept[name] for name, g in grads.items()},)
 
 
-# %% wrong NestedClamp: without ctx.mark_dirty
-# -         self.mark_dirty(tensors)
-
 # %% wrong NestedClamp: another tensor than the input
 # -         for t in tensors.values():
 # -             t.clamp_(-1, 1)
 # -         self.mark_dirty(tensors)
 # +         tensors = {name: t.clamp(-1, 1) for name, t in tensors.items()}
 
-# %% wrong NestedClamp: kept['a']
-# -         kept = {name: (t.abs() <= 1).float() for name, t in tensors.items()}
-#               t.clamp_(-1, 1)
-# +         kept = {name: (t.abs() <= 1).float() for name, t in tensors.items()}
-
-# %% wrong NestedClamp: requires grad
-# -         self.mark_non_differentiable(kept)
-
 # %% changes NestedClamp
 # g * kept[name] -> torch.where(kept[name] == 1, g, torch.zeros_like(g))  # right
+# drop self.mark_dirty(tensors)  # without ctx.mark_dirty
 # return ({name: g * kept[name] for name, g in grads.items()},) -> return (grads,)  # gradient of 'a'
 # name: g -> name: 1.0  # gradient of 'a'
 # kept[name] -> (1 - kept[name])  # gradient of 'a'
 # {name: g * kept[name] for name, g in grads.items()} -> {"a": grads["a"] * kept["a"]}  # 'b' gets no gradient
 # return tensors, kept -> return tensors  # expected two dicts
-# () <= 1 -> () < 1  # kept['a']
+# t.abs() <= 1 -> t.abs() < 1  # kept['a']
+# drop kept = {name: (t.abs() <= 1).float() for name, t in tensors.items()}
+#   self.mark_dirty(tensors)
+#   -> kept = {name: (t.abs() <= 1).float() for name, t in tensors.items()}; self.mark_dirty(tensors)  # kept['a']
+# drop self.mark_non_differentiable(kept)  # requires grad

@@ -22,15 +22,16 @@ torch.tensor(460800)  # right
 # grad_c = grad_output * (F.conv2d(x, weight) > 0) -> grad_c = grad_output  # the gradient of
 # grad_c = grad_output * (F.conv2d(x, weight) > 0) -> grad_c = 1.0 * (F.conv2d(x, weight) > 0)  # the gradient of
 # grad_c = grad_output * (F.conv2d(x, weight) > 0) -> grad_c = grad_output * F.conv2d(x, weight)  # the gradient of
-# (x, weight) > 0 -> (x, weight) < 0  # the gradient of
+# F.conv2d(x, weight) > 0 -> F.conv2d(x, weight) < 0  # the gradient of
 # return conv2d_input(x.shape, weight, grad_c), conv2d_weight(x, weight.shape, grad_c)
 #   -> return conv2d_weight(x, weight.shape, grad_c), conv2d_input(x.shape, weight, grad_c)  # your code raises
-# (x.shape, weight, grad_c), conv2d_weight(x, weight.shape, grad_c) -> (x.shape, weight, grad_c)  # expected 2, got 1
-# shape, grad_c -> shape, grad_output  # the gradient of
-# (x, weight) > 0 -> (x, weight) >= 0  # where the convolution is 0
+# return conv2d_input(x.shape, weight, grad_c), conv2d_weight(x, weight.shape, grad_c)
+#   -> return conv2d_input(x.shape, weight, grad_c)  # expected 2, got 1
+# weight.shape, grad_c -> weight.shape, grad_output  # the gradient of
+# F.conv2d(x, weight) > 0 -> F.conv2d(x, weight) >= 0  # where the convolution is 0
 # conv2d_input(x.shape, weight, grad_c) -> None  # is None
 # return F.conv2d(x, weight).relu() -> return F.conv2d(x, weight)  # result
-# (x.shape, weight, grad_c) -> (x.shape, weight, grad_c) / 2  # the gradient of
+# conv2d_input(x.shape, weight, grad_c) -> conv2d_input(x.shape, weight, grad_c) / 2  # the gradient of
 
 # %% changes folded
 # s = (var + eps).sqrt() -> s = torch.sqrt(var + eps)
@@ -46,6 +47,6 @@ torch.tensor(460800)  # right
 # return weight / s.reshape(-1, 1, 1, 1), -mean / s -> return weight * s.reshape(-1, 1, 1, 1), -mean / s  # the weight
 # return weight / s.reshape(-1, 1, 1, 1), -mean / s -> return weight / s, -mean / s  # your code raises
 # return weight / s.reshape(-1, 1, 1, 1), -mean / s -> return weight / s.reshape(-1, 1, 1, 1)  # expected two tensors
-# (-1, 1, 1, 1), -mean / s -> (-1, 1, 1, 1), (-mean / s).reshape(-1, 1, 1, 1)  # shape (4, 1, 1, 1)
+# s.reshape(-1, 1, 1, 1), -mean / s -> s.reshape(-1, 1, 1, 1), (-mean / s).reshape(-1, 1, 1, 1)  # shape (4, 1, 1, 1)
 # return weight / s.reshape(-1, 1, 1, 1), -mean / s -> return weight, -mean / s  # the weight
-# (-1, 1, 1, 1) -> (1, -1, 1, 1)  # your code raises
+# s.reshape(-1, 1, 1, 1) -> s.reshape(1, -1, 1, 1)  # your code raises

@@ -41,13 +41,14 @@ def models_gradient_norms(net, xs, ys):
 #   -> return [g.flatten(1).norm(dim=1) for g in gradients.values()][-1]  # last parameter alone
 # return sum(g.flatten(1).square().sum(1) for g in gradients.values()).sqrt()
 #   -> return gradients["0.weight"].flatten(1).norm(dim=1)  # first parameter alone
-# flatten(1).square().sum(1) -> square().sum()  # lengths for 4 examples
-# sum() -> mean()  # half the loss
+# g.flatten(1).square().sum(1) -> g.square().sum()  # lengths for 4 examples
+# return ((functional_call(net, params, (x,)) - y) ** 2).sum()
+#   -> return ((functional_call(net, params, (x,)) - y) ** 2).mean()  # half the loss
 # gradients = vmap(grad(loss), in_dims=(None, 0, 0))(params, xs, ys)
 #   -> each = [grad(loss)(params, x, y) for x, y in zip(xs, ys)]
 #   return sum(g.flatten(1).square().sum(1) for g in gradients.values()).sqrt()
 #   -> return torch.stack([sum(g.square().sum() for g in one.values()).sqrt() for one in each])  # a loop
-# (loss), in_dims=(None, 0, 0) -> (loss)  # vmap
+# vmap(grad(loss), in_dims=(None, 0, 0)) -> vmap(grad(loss))  # vmap
 # return sum -> ((net(xs) - ys) ** 2).sum().backward(); return sum  # leaves a gradient in 0.weight
 
 
@@ -65,9 +66,14 @@ def models_step(net, params, x, y, rate):
 # +         net[0].weight.sub_(rate)
 
 # %% changes models_step
+# ((functional_call(net, params, (x,)) - y) ** 2) -> (functional_call(net, params, (x,)) - y).square()
+#   drop gradients = grad(loss)(params)
+#   return {name: p - rate * gradients[name] for name, p in params.items()}
+#   -> return {name: params[name] - rate * g for name, g in grad(loss)(params).items()}  # right
 # p - rate -> p + rate  # uphill
-# (loss)(params) -> (loss)({name: p.detach() for name, p in net.named_parameters()})  # of net, not of params
-# mean -> sum  # not the sum
+# grad(loss)(params) -> grad(loss)({name: p.detach() for name, p in net.named_parameters()})  # of net, not of params
+# return ((functional_call(net, params, (x,)) - y) ** 2).mean()
+#   -> return ((functional_call(net, params, (x,)) - y) ** 2).sum()  # not the sum
 # return {name: p - rate * gradients[name] for name, p in params.items()}
 #   -> return [p - rate * gradients[name] for name, p in params.items()]  # expected a dict
 # p - rate * gradients[name] -> p.sub_(rate.detach() * gradients[name])  # has changed

@@ -19,7 +19,8 @@ torch.tensor([1, 2])  # right
 #   -> return FlipRule.apply(x, tuple(dim + (dim >= in_dims[0]) for dim in dims)), in_dims[0]  # right
 # return FlipRule.apply(x.movedim(in_dims[0], 0), tuple(dim + 1 for dim in dims)), 0
 #   -> return FlipRule.apply(x.movedim(in_dims[0], -1), dims), x.dim() - 1  # right
-# (x.movedim(in_dims[0], 0), tuple(dim + 1 for dim in dims)), 0 -> (x, dims), in_dims[0]  # in_dims=0
+# return FlipRule.apply(x.movedim(in_dims[0], 0), tuple(dim + 1 for dim in dims)), 0
+#   -> return FlipRule.apply(x, dims), in_dims[0]  # in_dims=0
 # x.movedim(in_dims[0], 0) -> x  # out_dim 0
 # return FlipRule.apply(grad_output, ctx.dims), None -> return grad_output, None  # the gradient
 # tuple(dim + 1 for dim in dims) -> dims  # in_dims=0 and dims=(0,)

@@ -1,6 +1,3 @@
-# %% wrong Value: no attribute op
-# -         self.op = op
-
 # %% changes Value
 # self.parents = tuple(parents) -> self.parents = (*parents,)  # right
 # self.value = value -> value = value  # no attribute value
@@ -12,6 +9,7 @@
 # self.number = next(created) -> self.number = 0  # a later node needs a larger one
 # self.number = next(created) -> self.number = -next(created)  # a later node needs a larger one
 # self.local_grads = local_grads -> self.local_grads = None  # local_grads is None
+# drop self.op = op  # no attribute op
 # self.parents = tuple(parents) -> self.parents = tuple(parents) or (self,)  # the parents of a leaf
 # self.value = value -> self.value = op  # value is '*'
 

@@ -28,9 +28,8 @@ def reachable(out):
         found[waiting[0].number] = waiting[0]
     return list(found.values())
 
-# %% wrong reachable: nodes are missing
-def reachable(out):
-    return [out, *(p for p in dict.fromkeys(out.parents) if isinstance(p, Value))]
+# %% values reachable
+lambda out: [out, *(p for p in dict.fromkeys(out.parents) if isinstance(p, Value))]  # nodes are missing
 
 # %% changes reachable
 # return list(found.values()) -> return [*found.values()]  # right
@@ -56,10 +55,10 @@ def accumulate(node, g):
 # node.grad = g + node.grad -> node.grad += g  # += writes into it
 # node.grad = g -> return g  # still None
 # g if node.grad is None else node.grad + g -> g if node.grad is not None else g  # add instead of assigning
-# grad + g -> grad * g  # node.grad is
-# grad + g -> grad - g  # node.grad is
-# grad = g -> grad = 1.0  # node.grad is
-# grad + g -> grad + g; node.value = node.value - g  # only grad may
+# node.grad + g -> node.grad * g  # node.grad is
+# node.grad + g -> node.grad - g  # node.grad is
+# node.grad = g -> node.grad = 1.0  # node.grad is
+# node.grad + g -> node.grad + g; node.value = node.value - g  # only grad may
 # node.grad = g if node.grad is None else node.grad + g -> node.gradient = g  # node.grad is still None
 # node.grad = g if node.grad is None else node.grad + g -> node.grad = (node.grad or 1.0) + g  # node.grad is
 # node.grad = g if node.grad is None else node.grad + g -> raise TypeError("no")  # raises TypeError: no
@@ -73,6 +72,10 @@ def accumulate(node, g):
 #           accumulate(node, g)
 # +         if not node.parents:
 # +             accumulate(node, g)
+
+# %% wrong backward: your code raises
+#                   arrived[parent.number] = arrived[parent.number] + part
+# +                 heapq.heappush(heap, (-parent.number, parent))
 
 # %% wrong backward: is there a loop without end
 # -         _, node = heapq.heappop(heap)
@@ -101,12 +104,11 @@ def backward(out, g=1.0):
 # arrived, heap = {out.number: g}, [(-out.number, out)]
 #   -> heap = [(-out.number, out)]; arrived = {out.number: g}  # right
 # arrived[parent.number] + part -> part  # each use contributes; add them
-# number: g -> number: 1.0  # ignores g
+# out.number: g -> out.number: 1.0  # ignores g
 # heapq.heappush(heap, (-parent.number, parent)) -> pass  # does not reach the leaves
 # accumulate(node, g) -> accumulate(node, g); g = node.grad  # after a second backward
 # accumulate(node, g) -> pass  # gradient of out is None
 # (-parent.number, parent) -> (parent.number, parent)  # visited again and again
-# [parent.number] + part -> [parent.number] + part; heapq.heappush(heap, (-parent.number, parent))  # your code raises
 # [(-out.number, out)] -> [(-out.number, out)]; out.value = 0.0  # the value of a node has changed
 
 # %% values forget

@@ -3,7 +3,7 @@
 # gradient[i] = (f(x + step) - f(x - step)) / (2 * h) -> gradient[i] = (f(x + step) - f(x - step)) / h  # divide by 2h
 # gradient[i] = (f(x + step) - f(x - step)) / (2 * h) -> gradient[i] = (f(x + step) - f(x)) / h  # both sides are exact
 # gradient[i] = (f(x + step) - f(x - step)) / (2 * h) -> gradient[i] = (f(x + step) - f(x)) / (2 * h)  # only h apart
-# (x + step) - f(x - step) -> (x - step) - f(x + step)  # f(x + h) comes first
+# f(x + step) - f(x - step) -> f(x - step) - f(x + step)  # f(x + h) comes first
 # step[i] = h -> step[...] = h  # change one at a time
 # (2 * h) -> 2  # not divided by h
 # return gradient -> gradient  # is there a return

@@ -130,12 +130,12 @@ def write(x, new):
 # raise RuntimeError("a leaf must not be written to: its gradient would belong to numbers that are gone")
 #   -> raise ValueError("a leaf")  # expected a RuntimeError
 # x.memory.array[x.index] = new.value -> pass  # has the old numbers
-# array[x.index] -> array[: new.value.size]  # the memory after a write to a view
+# x.memory.array[x.index] -> x.memory.array[: new.value.size]  # the memory after a write to a view
 # x.memory.version += 1 -> pass  # the version is 0
 # base.node = new if x is base else put(base.node, new, x.index) -> pass  # still stands for its old node
 # base.node = new if x is base else put(base.node, new, x.index) -> base.node = new  # stands for the node of the part
 # base.node = new if x is base else put(base.node, new, x.index) -> x.node = new  # still stands for its old node
-# node = new -> node = Value(new.value)  # no gradient reaches the leaf
+# base.node = new -> base.node = Value(new.value)  # no gradient reaches the leaf
 # x.memory.version += 1 -> x.memory.version += 2  # the version is 2
 
 # %% wrong history: the value of a view's node
@@ -164,4 +164,4 @@ def history(x):
 # x.index -> slice(0, 2)  # the value of a view's node
 # take(x.base.node, x.index) -> x.base.node  # the value of a view's node
 # if x.base is not None and x.seen != x.memory.version: -> if x.seen == x.memory.version:  # AttributeError
-# seen != x -> seen == 0 and x  # after a second write
+# x.seen != x -> x.seen == 0 and x  # after a second write

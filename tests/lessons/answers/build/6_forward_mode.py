@@ -5,17 +5,13 @@
 # return product(tx, y) + product(x, ty) -> return product(tx, y) + product(x, ty) + product(tx, ty)  # of second order
 # return product(tx, y) + product(x, ty) -> return product(tx, y) - product(x, ty)  # the terms are subtracted
 # return product(tx, y) + product(x, ty) -> return product(x, y)  # it is the value of the product
-# (tx, y) + product(x, ty) -> (tx, x) + product(ty, y)  # value of the factor that it belongs to
+# product(tx, y) + product(x, ty) -> product(tx, x) + product(ty, y)  # value of the factor that it belongs to
 # return product(tx, y) + product(x, ty) -> return product(y, tx) + product(ty, x)  # the tangent of x @ y
 # return product(tx, y) + product(x, ty) -> product(tx, y) + product(x, ty)  # is None
 # return product(tx, y) + product(x, ty) -> return x.value * ty.value + tx.value * y.value  # compute with nodes
 # return product(tx, y) + product(x, ty) -> return tx * y + x * ty  # x @ y
 # return product(tx, y) + product(x, ty) -> through_y = product(x, ty); return through_y + product(tx, y)  # right
 # return product(tx, y) + product(x, ty) -> raise ValueError("no")  # raises ValueError: no
-
-# %% wrong push: calls itself without end
-def push(layer, function, *args):
-    return push(layer, function, *args)
 
 # %% wrong push: the constant has the tangent 1
 # -     tangents = [a.tangent if isinstance(a, Dual) and a.layer is layer else zeros_like(a) for a in args]
@@ -38,6 +34,9 @@ def push(layer, function, *args):
 # %% wrong push: the tangent is no dual of that layer
 #       out = run(function, *values)
 # +     values = [a.value if isinstance(a, Dual) else a for a in values]
+
+# %% values push
+lambda layer, function, *args: push(layer, function, *args)  # calls itself without end
 
 # %% changes push
 # return Dual(out, rule_of(function)(out, *values, *tangents), layer, args, function)
@@ -81,7 +80,7 @@ def jvp(f, xs, vs):
 # return out.value, out.tangent -> return out.value, out.tangent * 2.0  # the tangent is
 # x, v, -> v, x,  # the value is
 # return out.value, out.tangent -> return out.value.value, out.tangent.value  # expected a node
-# (out, Dual) or out.layer is not layer -> (out, Dual)  # tangents of two calls are mixed
+# isinstance(out, Dual) or out.layer is not layer -> isinstance(out, Dual)  # tangents of two calls are mixed
 # v, layer -> v, Forward()  # have two layers
 # out = f -> xs.append(vs); out = f  # xs or vs has changed
 # value = f(*[Dual(x, v, layer) for x, v in zip(xs, vs)]) -> out = f(*(Dual(x, v, layer) for x, v in zip(xs, vs)))
@@ -99,9 +98,8 @@ def jacobian_forward(f, x):
         rows.append(leaf.grad)
     return np.stack(rows)
 
-# %% right jacobian_forward
-def jacobian_forward(f, x):
-    return np.array([jvp(f, [Value(x)], [Value(e)])[1].value for e in np.identity(x.size)]).T
+# %% values jacobian_forward
+lambda f, x: np.array([jvp(f, [Value(x)], [Value(e)])[1].value for e in np.identity(x.size)]).T  # right
 
 # %% changes jacobian_forward
 # return np.stack(columns, axis=1) -> return list(np.stack(columns, axis=1))  # expected an array
@@ -109,22 +107,13 @@ def jacobian_forward(f, x):
 # return np.stack(columns, axis=1) -> return sum(columns)  # one row or column, or their sum
 # return np.stack(columns, axis=1) -> return columns[0]  # one row or column, or their sum
 # return np.stack(columns, axis=1) -> np.stack(columns, axis=1)  # returns None
-# [1] -> [0]  # the Jacobian of
+# jvp(f, [Value(x)], [Value(direction)])[1] -> jvp(f, [Value(x)], [Value(direction)])[0]  # the Jacobian of
 # return np.stack(columns, axis=1) -> return np.stack(columns[::-1], axis=1)  # the Jacobian of
-# [1].value -> [1]
+# jvp(f, [Value(x)], [Value(direction)])[1].value -> jvp(f, [Value(x)], [Value(direction)])[1]
 #   return np.stack(columns, axis=1) -> return np.array(columns, dtype=object)  # the array holds nodes
-# eye(len(x)) -> ones((len(x), len(x)))  # the Jacobian of
+# np.eye(len(x)) -> np.ones((len(x), len(x)))  # the Jacobian of
 # Value(x) -> Value(direction)  # the Jacobian of
-# (len(x)) -> (len(x))[:-1]  # the Jacobian of
-
-# %% wrong jacobian_backward: .grad adds up
-def jacobian_backward(f, x):
-    rows, leaf = [], Value(x)
-    for i in range(len(f(Value(x)).value)):
-        out = f(leaf)
-        backward(out, np.eye(len(out.value))[i])
-        rows.append(np.array(leaf.grad))
-    return np.stack(rows)
+# np.eye(len(x)) -> np.eye(len(x))[:-1]  # the Jacobian of
 
 # %% wrong jacobian_backward: one row or column, or their sum
 def jacobian_backward(f, x):
@@ -132,10 +121,6 @@ def jacobian_backward(f, x):
     out = f(leaf)
     backward(out, np.ones(len(out.value)))
     return leaf.grad
-
-# %% wrong jacobian_backward: use backward
-def jacobian_backward(f, x):
-    return np.stack([jvp(f, [Value(x)], [Value(e)])[1].value for e in np.eye(len(x))], axis=1)
 
 # %% right jacobian_backward
 def jacobian_backward(f, x):
@@ -146,8 +131,14 @@ def jacobian_backward(f, x):
         rows.append(leaf.grad if leaf.grad is not None else 0 * x)
     return np.array(rows)
 
+# %% values jacobian_backward
+lambda f, x: np.stack([jvp(f, [Value(x)], [Value(e)])[1].value for e in np.eye(len(x))], axis=1)  # use backward
+
 # %% changes jacobian_backward
 # return np.stack(rows) -> return np.stack(rows, axis=1)  # transposed
+# rows = [] -> rows, leaf = [], Value(x)
+#   drop leaf = Value(x)
+#   np.zeros(len(x)) if leaf.grad is None else leaf.grad -> np.array(leaf.grad)  # .grad adds up
 # return np.stack(rows) -> np.stack(rows)  # returns None
 # np.zeros(len(x)) if leaf.grad is None else leaf -> leaf  # the Jacobian of a function that ignores its argument
 # return np.stack(rows) -> return np.stack(rows[::-1])  # the Jacobian of

@@ -10,7 +10,7 @@ def innermost(args):
 # max -> min  # a layer further out
 # return max((a.layer for a in args if isinstance(a, Box)), key=lambda layer: layer.number, default=None)
 #   -> return Layer()  # expected None
-# number, default=None -> number  # raises ValueError
+# layer.number, default=None -> layer.number  # raises ValueError
 # (a.layer for a in args if isinstance(a, Box)) -> (a.layer for a in args)  # raises AttributeError
 # Box -> Value  # raises AttributeError
 # key=lambda layer: layer.number, default -> default  # raises TypeError
@@ -43,7 +43,7 @@ def lift(layer, a, rank):
 # %% changes lift
 # (size, *[1] * (rank - len(shape)), *shape) -> (*[1] * (rank - len(shape)), size, *shape)  # before the batch dimension
 # [1] * (rank - len(shape)), *shape -> shape, *[1] * (rank - len(shape))  # behind the example
-# (shape) -> (shape) - 1  # does not count the batch
+# len(shape) -> len(shape) - 1  # does not count the batch
 # (rank - len(shape)) -> rank  # has the shape
 # return run(Reshape, a.value, (size, *[1] * (rank - len(shape)), *shape)) -> return a.value  # has the shape
 # return run -> run  # is None

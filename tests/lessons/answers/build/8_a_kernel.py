@@ -1,7 +1,3 @@
-# %% wrong loop_source: expected the text
-def loop_source(names, formula):
-    return lambda *arrays: None
-
 # %% wrong loop_source: has the arguments
 def loop_source(names, formula):
     reads = "".join(f"        {name} = {name}_[i]\n" for name in names)
@@ -44,28 +40,38 @@ def loop_source(names, formula):
     lines += [f"    {n} = {n}_[i]" for n in names] + [f"    result_[i] = ({formula})", ""]
     return "\n".join(lines)
 
+# %% values loop_source
+lambda names, formula: lambda *arrays: None  # expected the text
+
 # %% changes loop_source
 # "        {name} = {name}_[i]\n" -> "      {name} = {name}_[i]\n"  # is not Python
 # "        {name} = {name}_[i]\n" -> "        {name} = {name}_[0]\n"  # for the formula 'x * x + 1'
 # reads = "".join(f"        {name} = {name}_[i]\n" for name in names)
 #   -> reads = f"        {names[0]} = {names[0]}_[i]\n"  # NameError: name 'y'
 
-# %% wrong run_loop: broadcast the arrays first
+# %% right run_loop
 def run_loop(loop, *arrays):
-    out = np.empty(np.broadcast_shapes(*[a.shape for a in arrays]))
-    loop(*[a.reshape(-1) for a in arrays], out.reshape(-1))
-    return out
+    shape = np.broadcast_shapes(*[np.shape(a) for a in arrays])
+    out = np.empty(int(np.prod(shape)))
+    loop(*[np.broadcast_to(a, shape).flatten() for a in arrays], out)
+    return out.reshape(shape)
 
 # %% changes run_loop
 # return out -> return  # returns None
 # [np.ascontiguousarray(array).reshape(-1) for array in arrays], out.reshape(-1) -> arrays, out  # it needs flat arrays
+# drop arrays = np.broadcast_arrays(*arrays)
+#   out = np.empty(arrays[0].shape) -> out = np.empty(np.broadcast_shapes(*[a.shape for a in arrays]))
+#   loop(*[np.ascontiguousarray(array).reshape(-1) for array in arrays], out.reshape(-1))
+#   -> loop(*[a.reshape(-1) for a in arrays], out.reshape(-1))  # broadcast the arrays first
 # out = np.empty(arrays[0].shape) -> out = np.empty(arrays[0].size)
 #   loop(*[np.ascontiguousarray(array).reshape(-1) for array in arrays], out.reshape(-1))
 #   -> loop(*[a.reshape(-1) for a in arrays], out)  # has the shape [6], expected [2, 3]
 # loop(*[np.ascontiguousarray(array).reshape(-1) for array in arrays], out.reshape(-1))
 #   -> loop(*[a.ravel(order="K") for a in arrays], out.reshape(-1))  # for a transposed matrix
-# out = np.empty(np.broadcast_shapes(*[a.shape for a in arrays])) -> out = arrays[0].reshape(arrays[0].shape)
-#   a.reshape -> np.array(a).reshape  # an argument has changed
+# drop arrays = np.broadcast_arrays(*arrays)
+#   out = np.empty(arrays[0].shape) -> out = arrays[0].reshape(arrays[0].shape)
+#   loop(*[np.ascontiguousarray(array).reshape(-1) for array in arrays], out.reshape(-1))
+#   -> loop(*[np.array(a).reshape(-1) for a in arrays], out.reshape(-1))  # an argument has changed
 # out = np.empty(arrays[0].shape) -> out = np.zeros(arrays[0].shape)
 #   loop(*[np.ascontiguousarray(array).reshape(-1) for array in arrays], out.reshape(-1))
 #   -> loop(*[np.ascontiguousarray(a).reshape(-1) for a in arrays], out.reshape(-1).copy())  # the result for two matrices
@@ -74,15 +80,12 @@ def run_loop(loop, *arrays):
 # out = np.empty(arrays[0].shape) -> out = np.empty(arrays[0].shape, dtype=int)
 #   loop(*[np.ascontiguousarray(array).reshape(-1) for array in arrays], out.reshape(-1))
 #   -> loop(*[np.ascontiguousarray(a).reshape(-1) for a in arrays], out.reshape(-1))  # the result for two matrices
-# out = np.empty(np.broadcast_shapes(*[a.shape for a in arrays])) -> out = np.empty(arrays[0].shape)
-#   a.reshape -> np.ascontiguousarray(a).reshape  # numbers: broadcast the arrays first
+# drop arrays = np.broadcast_arrays(*arrays)
+#   loop(*[np.ascontiguousarray(array).reshape(-1) for array in arrays], out.reshape(-1))
+#   -> loop(*[np.ascontiguousarray(a).reshape(-1) for a in arrays], out.reshape(-1))  # numbers: broadcast the arrays first
 # arrays = np.broadcast_arrays(*arrays) -> arrays = [np.atleast_1d(a) for a in np.broadcast_arrays(*arrays)]
 #   loop(*[np.ascontiguousarray(array).reshape(-1) for array in arrays], out.reshape(-1))
 #   -> loop(*[np.ascontiguousarray(a).reshape(-1) for a in arrays], out.reshape(-1))  # has the shape [1], expected []
-# out = np.empty(np.broadcast_shapes(*[a.shape for a in arrays]))
-#   -> shape = np.broadcast_shapes(*[np.shape(a) for a in arrays])
-#   loop(*[a.reshape(-1) for a in arrays], out.reshape(-1)) -> out = np.empty(int(np.prod(shape)))
-#   return out -> loop(*[np.broadcast_to(a, shape).flatten() for a in arrays], out); return out.reshape(shape)  # right
 
 # %% wrong pointwise: they are swapped
 # -     return type(name, (Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
@@ -120,7 +123,7 @@ def pointwise(name, formula, **derivatives):
 # "out", "g" -> "g"
 #   ctx.save_for_backward(*arrays, out) -> ctx.save_for_backward(*arrays)  # NameError
 # ctx.save_for_backward(*arrays, out) -> ctx.save_for_backward(out, *arrays)  # the gradient of argument 0
-# saved_tensors, g -> saved_tensors, 2 * g  # the gradient of argument
+# ctx.saved_tensors, g -> ctx.saved_tensors, 2 * g  # the gradient of argument
 # return out -> pass  # the result has the shape []
 
 # %% right CrossEntropy
