@@ -1,7 +1,7 @@
 """Generators of random numbers, and the default one, from which everything draws unless given another.
 
-The stream is NumPy's Philox, a counter-based generator, not PyTorch's: a seed gives different numbers there.  A generator on
-a GPU draws the same numbers as one on the CPU, in GPU memory.
+A seed gives PyTorch's numbers on the CPU (kernels/cpu/mt19937.py).  A generator on a GPU has a stream of its own, which is
+counter-based, so that each thread finds its numbers; there PyTorch's numbers differ by device, too.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ..arrays.kinds import on_device as is_on_device
 from ..core.tensor import Tensor, wrap
 from ..errors import error
 from ..events import events
+from ..kernels.cpu.mt19937 import Stream
 from . import transfer as devices
 from .copy import on_device
 
@@ -64,12 +65,8 @@ class Generator:
     def _start(self, seed: int) -> Generator:
         """Start the stream from a seed."""
         self._seed = seed % 2**64
-        self._rng = self._stream(np.random.Philox(self._seed))
+        self._rng: Any = Stream(self._seed) if self.device is CPU else devices.stream(self._seed, self.device)
         return self
-
-    def _stream(self, bits: np.random.Philox) -> Any:
-        """Return the object that makes arrays from these bits on the generator's device."""
-        return np.random.Generator(bits) if self.device is CPU else devices.stream(bits, self.device)
 
     def seed(self) -> int:
         """Restart the stream from a seed that the operating system provides, and return it."""
@@ -87,12 +84,7 @@ class Generator:
 
     def _state(self) -> Tensor:
         """Return the same for a capture, which restores it."""
-        bits = self._rng.bit_generator
-        with bits.lock:
-            state = bits.state
-        words = [*state["state"]["counter"], *state["state"]["key"], *state["buffer"]]
-        words += [state["buffer_pos"], state["has_uint32"], state["uinteger"], self._seed]
-        return wrap(np.array([int(w) for w in words], np.uint64).view(np.uint8))
+        return wrap(np.frombuffer(self._rng.dump(self._seed), np.uint8).copy())
 
     def set_state(self, new_state: Tensor) -> Generator:
         """Return to a position that get_state recorded.  Raises TypeError or RuntimeError for anything else."""
@@ -100,22 +92,11 @@ class Generator:
         if not known or is_on_device(new_state._a):
             what = "expected a uint8 tensor on the CPU, as from get_state"
             raise error(TypeError, "set_state", what, "pass the result of generator.get_state()")
-        if new_state.numel() != 14 * 8:
-            what = f"a state has {14 * 8} bytes, got {new_state.numel()}"
+        if new_state.numel() != self._rng.SIZE:
+            what = f"a state of a generator on {self.device} has {self._rng.SIZE} bytes, got {new_state.numel()}"
             raise error(RuntimeError, "set_state", what, "pass the result of generator.get_state()")
         events.changes("sets the state of a generator, which outlives the call")
-        words = np.ascontiguousarray(new_state._a).view(np.uint64)
-        bits = np.random.Philox(0)
-        position, has_uint32, uinteger, seed = [int(w) for w in words[10:]]
-        bits.state = {
-            "bit_generator": "Philox",
-            "state": {"counter": words[:4], "key": words[4:6]},
-            "buffer": words[6:10],
-            "buffer_pos": position,
-            "has_uint32": has_uint32,
-            "uinteger": uinteger,
-        }
-        self._rng, self._seed = self._stream(bits), seed
+        self._seed = self._rng.restore(np.ascontiguousarray(new_state._a).tobytes())
         return self
 
     def clone_state(self) -> Generator:

@@ -22,7 +22,6 @@ from ..core.inplace import inplace
 from ..core.tensor import Tensor, wrap
 from ..errors import error
 from ..events import events, unheard
-from ..kernels.cpu import normal_rng as noise
 from ..layers.transform import layers_of
 from .base.families import NonDifferentiable, Operation, Pointwise
 from .base.registry import op
@@ -67,30 +66,53 @@ def floating(dtype: np.dtype, who: str) -> np.dtype:
 
 
 def fine(dtype: np.dtype) -> np.dtype:
-    """Return the dtype of noise to compare a dtype with, or to take logarithms of: half precision is too coarse."""
+    """Return the dtype in which numbers of a dtype are drawn: half precision is too coarse."""
     return dtypes.F4 if dtype in dtypes.HALVES else dtype
 
 
-def uniform(shape: Any, dtype: np.dtype, generator: Any = None, who: str = "rand", device: Any = None) -> Tensor:
-    """Return numbers in [0, 1); in float16 multiples of 2 ** -11, in bfloat16 of 2 ** -8, since rounding could give 1."""
-    sample = lambda rng, size: rng.random(size, floating(dtype, who))
-    if dtype in dtypes.HALVES:
-        steps = largest(dtype)
-        sample = lambda rng, size: halves.narrowed(np.floor(rng.random(size, dtypes.F4) * steps) / steps, dtype)
-    return draw(who, shape, generator, sample, device)
+def in_order_of(like: Tensor | None, sample: Callable) -> Callable:
+    """Return sample(rng, size, row_major), made to draw in the order of a tensor's memory, as PyTorch fills it."""
+    strides = like._a.strides if type(like) is Tensor and not like._a.flags.c_contiguous else ()
+    order = sorted(range(len(strides)), key=lambda d: -strides[d])
+    back = tuple(sorted(order, key=order.__getitem__))
+
+    def ordered(rng: Any, size: tuple) -> Any:
+        return sample(rng, tuple([size[d] for d in order]), False).transpose(back)
+
+    return ordered if strides else lambda rng, size: sample(rng, size, True)
 
 
-def gaussian(shape: Any, dtype: np.dtype, generator: Any = None, who: str = "randn", device: Any = None) -> Tensor:
-    """Return normal numbers of mean 0 and variance 1."""
-    sample = lambda rng, size: noise.normal(rng, size, floating(dtype, who))
-    if dtype in dtypes.HALVES:
-        sample = lambda rng, size: halves.narrowed(noise.normal(rng, size, dtypes.F4), dtype)
-    return draw(who, shape, generator, sample, device)
+def uniform(
+    shape: Any, dtype: np.dtype, generator: Any = None, who: str = "rand", device: Any = None,
+    low: float = 0.0, high: float = 1.0, like: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """Return numbers in [low, high); a number that is rounded to `high` becomes `low`, as in PyTorch."""
+    kind = fine(floating(dtype, who))
+
+    def sample(rng: Any, size: tuple, row_major: bool) -> Any:
+        x = rng.uniform(size, kind)
+        if (low, high) != (0, 1):
+            x = x * kind.type(high - low) + kind.type(low)
+        x = halves.narrowed(x, dtype) if kind is not dtype else x
+        return x if kind is dtype and (low, high) == (0, 1) else np.where(x == dtype.type(high), dtype.type(low), x)
+
+    return draw(who, shape, generator, in_order_of(like, sample), device)
+
+
+def gaussian(
+    shape: Any, dtype: np.dtype, generator: Any = None, who: str = "randn", device: Any = None,
+    mean: float = 0.0, std: float = 1.0, like: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """Return normal numbers; in a memory that is not row-major they are drawn one by one."""
+    floating(dtype, who)
+    sample = lambda rng, size, row_major: rng.normal(size, dtype, mean, std, row_major)
+    return draw(who, shape, generator, in_order_of(like, sample), device)
 
 
 def integers(
-    low: int, high: int, shape: Any, dtype: np.dtype, generator: Any = None, who: str = "randint", device: Any = None
-) -> Tensor:
+    low: int, high: int, shape: Any, dtype: np.dtype, generator: Any = None, who: str = "randint", device: Any = None,
+    like: Tensor | None = None,
+) -> Tensor:  # fmt: skip
     """Return integers in [low, high)."""
     low, high = number(low, who), number(high, who)
     if isinstance(low, float) or isinstance(high, float):
@@ -102,27 +124,25 @@ def integers(
     if dtype.kind in "iu" and not (least(dtype) <= low and high - 1 <= largest(dtype)):
         what = f"the limits {low} and {high} - 1 are out of bounds for {dtype}"
         raise error(RuntimeError, who, what, "choose dtype=minigrad.int64, or limits that fit")
-    # NumPy takes 3 microseconds to multiply the sizes
-    sample = lambda rng, size: rng.integers(low, high, math.prod(size)).astype(dtype, copy=False).reshape(size)
-    return draw(who, shape, generator, sample, device)
+    sample = lambda rng, size, row_major: rng.integers(low, high, size).astype(dtype, copy=False)
+    return draw(who, shape, generator, in_order_of(like, sample), device)
 
 
-def plainly(sample: Callable) -> Callable:
+def plainly(name: str) -> Callable:
     """Return a function that draws floats of a shape and a dtype from the default generator, unless an observer follows."""
 
     def plain(shape: tuple, dtype: np.dtype) -> np.ndarray | None:
         if events.drawn is not unheard or dtype not in dtypes.FLOATS or dtype in dtypes.HALVES:
             return None
-        return as_array(sample(default_generator._rng, shape, dtype))
+        return getattr(default_generator._rng, name)(shape, dtype)
 
     return plain
 
 
-DRAWN = "the numbers that a seed gives"
-UNIFORM, NORMAL = plainly(np.random.Generator.random), plainly(noise.normal)
+UNIFORM, NORMAL = plainly("uniform"), plainly("normal")
 
 
-@factory("2, 3", "()", "(0, 2)", "3, dtype=torch.float64", differs=DRAWN, plain=UNIFORM)
+@factory("2, 3", "()", "(0, 2)", "3, dtype=torch.float64", plain=UNIFORM)
 def rand(
     *args: Any, size: Any = None, generator: Generator | None = None, dtype: Any = None, device: Any = None
 ) -> Tensor:
@@ -130,7 +150,7 @@ def rand(
     return uniform(sizes(args, size, "rand"), chosen(dtype), generator, "rand", device)
 
 
-@factory("2, 3", "()", "(0, 2)", "3, dtype=torch.float64", differs=DRAWN, plain=NORMAL)
+@factory("2, 3", "()", "(0, 2)", "3, dtype=torch.float64", plain=NORMAL)
 def randn(
     *args: Any, size: Any = None, generator: Generator | None = None, dtype: Any = None, device: Any = None
 ) -> Tensor:
@@ -138,7 +158,7 @@ def randn(
     return gaussian(sizes(args, size, "randn"), chosen(dtype), generator, "randn", device)
 
 
-@factory("5, (2, 3)", "-2, 4, (6,)", differs=DRAWN)
+@factory("5, (2, 3)", "-2, 4, (6,)")
 def randint(
     low: Any = None,
     high: Any = None,
@@ -162,7 +182,7 @@ def randint(
     return integers(low, high, sizes((), size, "randint"), target, generator, "randint", device)
 
 
-@factory("5", "0", differs=DRAWN)
+@factory("5", "0")
 def randperm(n: int, *, generator: Generator | None = None, dtype: Any = None, device: Any = None) -> Tensor:
     """Return the numbers 0 to n - 1 in random order."""
     (n,) = sizes((n,), None, "randperm")
@@ -170,11 +190,11 @@ def randperm(n: int, *, generator: Generator | None = None, dtype: Any = None, d
     if n - 1 > largest(target):
         raise error(RuntimeError, "randperm", f"n = {n} is too large for {target}", "leave dtype out")
 
-    shuffled = lambda rng, shape: noise.permutations(rng, shape).astype(target, copy=False)
+    shuffled = lambda rng, size: rng.permutations(size).astype(target, copy=False)
     return draw("randperm", (n,), generator, shuffled, device)
 
 
-@factory("T(2, 3)", "T(), dtype=torch.float32", out=False, differs=DRAWN, given=of_tensor(UNIFORM))
+@factory("T(2, 3)", "T(), dtype=torch.float32", out=False, given=of_tensor(UNIFORM))
 def rand_like(
     input: Tensor,
     *,
@@ -185,10 +205,10 @@ def rand_like(
 ) -> Tensor:
     """Return random numbers, uniform in [0, 1), in input's shape and dtype."""
     kind, place = settings(input, dtype, device)
-    return uniform(input.shape, kind, generator, "rand_like", place)
+    return uniform(input.shape, kind, generator, "rand_like", place, like=input)
 
 
-@factory("T(2, 3)", "T(), dtype=torch.float32", out=False, differs=DRAWN, given=of_tensor(NORMAL))
+@factory("T(2, 3)", "T(), dtype=torch.float32", out=False, given=of_tensor(NORMAL))
 def randn_like(
     input: Tensor,
     *,
@@ -199,10 +219,10 @@ def randn_like(
 ) -> Tensor:
     """Return random numbers, normal with mean 0 and variance 1, in input's shape and dtype."""
     kind, place = settings(input, dtype, device)
-    return gaussian(input.shape, kind, generator, "randn_like", place)
+    return gaussian(input.shape, kind, generator, "randn_like", place, like=input)
 
 
-@factory("T(2, 3), 5", "I(2, 3, 4), -2, 2", out=False, differs=DRAWN)
+@factory("T(2, 3), 5", "I(2, 3, 4), -2, 2", out=False)
 def randint_like(
     input: Tensor,
     low: Any = None,
@@ -216,7 +236,7 @@ def randint_like(
     """Return random integers below `low`, or in [low, high), in input's shape and dtype."""
     low, high = (0, low) if high is None else (low or 0, high)
     kind, place = settings(input, dtype, device)
-    return integers(low, high, input.shape, kind, generator, "randint_like", place)
+    return integers(low, high, input.shape, kind, generator, "randint_like", place, like=input)
 
 
 # ---------------------------------------------------------------------- with tensors as parameters
@@ -271,7 +291,7 @@ class Poisson(Draw):
     @staticmethod
     def impl(rate: np.ndarray, generator: Generator) -> np.ndarray:
         try:
-            return as_array(generator._rng.poisson(rate)).astype(rate.dtype)
+            return generator._rng.poisson(rate).astype(rate.dtype)
         except ValueError:
             what = f"means must be from 0 to about 2**63, got {np.min(rate).item():g} to {np.max(rate).item():g}"
             raise error(RuntimeError, "poisson", what, "write input.clamp(min=0)") from None
@@ -287,7 +307,7 @@ class Binomial(NonDifferentiable):
     @staticmethod
     def impl(count: np.ndarray, p: np.ndarray, generator: Generator) -> np.ndarray:
         try:
-            return as_array(generator._rng.binomial(count.astype(np.int64), p)).astype(count.dtype)
+            return generator._rng.binomial(count, p).astype(count.dtype)
         except ValueError as e:
             what = f"counts must be at least 0 and probabilities in [0, 1]: {e}"
             raise error(RuntimeError, "binomial", what, "pass probabilities, not logits: use sigmoid") from None
@@ -317,20 +337,19 @@ class Multinomial(NonDifferentiable):
         return np.minimum(below, last).astype(np.int64)
 
 
-@op("P(2, 3) / 2", "P(4) / 4, 0.5", out=True, method=True, differentiable=False, differs=DRAWN)
+@op("P(2, 3) / 2", "P(4) / 4, 0.5", out=True, method=True, differentiable=False)
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
     """Draw 0 or 1 for each element of `input`, 1 with the probability in that element, or with probability p everywhere.
 
     Its gradient is zero.  Raises RuntimeError for probabilities outside [0, 1].
     """
-    if p is not None:
-        input = input.new_full(tuple(input.shape), p)
     floating(input._np_dtype, "bernoulli")
-    noise = uniform(input.shape, fine(input._np_dtype), generator, "bernoulli", input.device)
-    return Bernoulli.apply(input, noise)
+    kind = fine(input._np_dtype) if p is None else dtypes.F8
+    noise = uniform(input.shape, kind, generator, "bernoulli", input.device)
+    return Bernoulli.apply(input if p is None else input.new_full(tuple(input.shape), p), noise)
 
 
-@factory("T(3), 1.0", "0.0, P(3)", "T(2), P(3, 1)", "0.0, 1.0, (2, 3)", differs=DRAWN)
+@factory("T(3), 1.0", "0.0, P(3)", "T(2), P(3, 1)", "0.0, 1.0, (2, 3)")
 def normal(
     mean: Any = 0.0,
     std: Any = 1.0,
@@ -353,14 +372,13 @@ def normal(
     return Normal.apply(mean, std, gaussian(shape, target, generator, "normal", place))
 
 
-@op("P(2, 3)", method=False, differentiable=False, differs=DRAWN)
+@op("P(2, 3)", method=False, differentiable=False)
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Draw random counts with the means in `input`.  Its gradient is zero."""
     return Poisson.apply(per_example("poisson", generator, input), source(generator, input.device, "poisson"))
 
 
-@op("0 * P(2, 3) + 5, P(2, 3) / 2", "0 * P(3) + 9, P(2, 1) / 2", method=False, differentiable=False,
-    differs=DRAWN)  # fmt: skip
+@op("0 * P(2, 3) + 5, P(2, 3) / 2", "0 * P(3) + 9, P(2, 1) / 2", method=False, differentiable=False)  # fmt: skip
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
     """Draw numbers of successes in `count` trials that succeed with the probability `prob`; the two are broadcast.
 
@@ -387,7 +405,7 @@ def per_example(who: str, generator: Generator | None, x: Tensor, *others: Tenso
     return x + draw(who, (), generator, lambda rng, size: np.zeros(size, x._np_dtype), x.device).to(x.device)
 
 
-@op("P(4), 3", "P(2, 4), 2", "P(3), 5, True", out=True, method=True, differentiable=False, differs=DRAWN)
+@op("P(4), 3", "P(2, 4), 2", "P(3), 5, True", out=True, method=True, differentiable=False)
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
 ) -> Tensor:
@@ -416,8 +434,7 @@ def multinomial(
     if replacement:
         noise = uniform((*input.shape[:-1], num_samples), dtypes.F8, generator, "multinomial", input.device)
     else:
-        sample = lambda rng, size: rng.standard_exponential(size)
-        noise = draw("multinomial", input.shape, generator, sample, input.device)
+        noise = exponentials("multinomial", input, generator)
     return Multinomial.apply(input, noise, num_samples, replacement)
 
 
@@ -428,8 +445,9 @@ def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Ge
         what = f"expects to return a [from, to) range, but found from={low} > to={high}"
         raise error(RuntimeError, "uniform_", what, f"write uniform_({high}, {low})")
     dtypes.check_fits("uniform_", self._np_dtype, low, high, high - low)
-    noise = uniform(self.shape, self._np_dtype, generator, "uniform_", self.device)
-    return inplace(Copy, self, noise * (high - low) + low)
+    return inplace(
+        Copy, self, uniform(self.shape, self._np_dtype, generator, "uniform_", self.device, low, high, like=self)
+    )
 
 
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
@@ -437,26 +455,30 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Gen
     if not std >= 0:
         what = f"expects std >= 0.0, but found std {std}"
         raise error(RuntimeError, "normal_", what, "pass a std of at least 0; for a variance v, write v ** 0.5")
-    noise = gaussian(self.shape, self._np_dtype, generator, "normal_", self.device)
-    return inplace(Copy, self, noise * std + mean)
+    noise = gaussian(self.shape, self._np_dtype, generator, "normal_", self.device, mean, std, like=self)
+    return inplace(Copy, self, noise)
 
 
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Fill with 0 and 1, 1 with probability p, a number or a tensor of probabilities."""
     kind = fine(p._np_dtype) if isinstance(p, Tensor) else dtypes.F8
     p = p if isinstance(p, Tensor) else made(np.full((), p), device=self.device)
-    noise = uniform(self.shape, kind, generator, "bernoulli_", self.device)
+    noise = uniform(self.shape, kind, generator, "bernoulli_", self.device, like=self)
     return inplace(Copy, self, Bernoulli.apply(p.detach().expand(self.shape), noise))
+
+
+def exponentials(who: str, like: Tensor, generator: Generator | None) -> Tensor:
+    """Return exponential numbers of mean 1 for each element of a tensor, in double precision."""
+    sample = lambda rng, size, row_major: rng.exponential(size)
+    return draw(who, like.shape, generator, in_order_of(like, sample), like.device)
 
 
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with exponentially distributed numbers of rate `lambd`."""
     if not lambd > 0:
         raise error(RuntimeError, "exponential_", f"expects lambda > 0.0, but found lambda={lambd}", "write lambd=1.0")
-    kind = fine(floating(self._np_dtype, "exponential_"))
-    sample = lambda rng, size: rng.standard_exponential(size, kind)
-    noise = draw("exponential_", self.shape, generator, sample, self.device)
-    return inplace(Copy, self, noise / lambd)
+    floating(self._np_dtype, "exponential_")
+    return inplace(Copy, self, exponentials("exponential_", self, generator) / lambd)
 
 
 def random_(self: Tensor, low: int = 0, high: int | None = None, *, generator: Generator | None = None) -> Tensor:
@@ -466,7 +488,8 @@ def random_(self: Tensor, low: int = 0, high: int | None = None, *, generator: G
     """
     if high is None:
         low, high = 0, low or largest(self._np_dtype) + 1
-    return inplace(Copy, self, integers(low, high, self.shape, self._np_dtype, generator, "random_", self.device))
+    drawn = integers(low, high, self.shape, self._np_dtype, generator, "random_", self.device, like=self)
+    return inplace(Copy, self, drawn)
 
 
 @cache

@@ -101,11 +101,11 @@ def from_library(lender: Any) -> Any:
         raise error(ValueError, "from_dlpack", what, "pass the array itself: a capsule is taken once") from None
 
 
-def stream(bits: np.random.Philox, place: device = CUDA) -> Any:
-    """Return the generator of random numbers in GPU memory, or for meta arrays."""
+def stream(seed: int, place: device = CUDA) -> Any:
+    """Return the stream of random numbers in GPU memory, or for meta arrays."""
     from ..kernels.cuda.random_cuda import NoStream, RandomStream
 
-    return NoStream(bits) if place == META else RandomStream(bits)
+    return (NoStream if place == META else RandomStream)(seed)
 
 
 def placed(a: Any, place: device, wait: bool = True) -> Any:

@@ -1,9 +1,9 @@
-"""Random numbers on the device: the same stream as on the processor, so a seed gives the same numbers on both.
+"""Random numbers on the device, from a stream of its own: a seed gives other numbers than on the processor.
 
 The stream is Philox's: each word is a function of its number, so a thread computes four words from its position, and the
-processor only counts them. Uniform numbers, and large arrays of normal ones, are made this way. Other numbers, and small
-arrays of normal ones, come from methods that take a varying number of words (a ziggurat, a shuffle): the processor draws
-and copies them.
+processor only counts them. Uniform numbers, and large arrays of normal ones, are made this way, the latter by Box and
+Muller's formula. Other numbers, and small arrays of normal ones, come from methods that take a varying number of words (a
+ziggurat, a shuffle): the processor draws and copies them.
 
 Source: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3 (2011).
 """
@@ -17,11 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays.dtypes import F4, HALVES
 from ...arrays.meta import entered
-from ..cpu import normal_rng
-from ..formula import CUDA
 from . import kernel_modules
 from .device_array import DeviceArray, empty, to_device
+
+NOISE_FROM = 4096  # numbers; fewer are drawn by the processor
 
 SOURCE = '''"""The words of Philox 4x64-10, raw and as numbers in [0, 1)."""
 
@@ -80,6 +81,26 @@ def singles(start, key0, key1, out):
 '''
 
 
+NORMALS = '''"""Normal numbers of {real} from random bits."""
+
+from minigrad.kernels.cuda.device_functions import cos, log, sin, sqrt
+from numba import cuda
+from numpy import {real} as real, {signed} as signed
+
+TURN = real(2 * 3.141592653589793)
+UNIT = real(2.0**-{digits})
+
+
+@cuda.jit
+def normal(length_, angle_, first_, second_):
+    """Make pairs from two integers each: the length comes from u in (0, 1], the angle is a part of a turn."""
+    for i in range(cuda.grid(1), second_.size, cuda.gridsize(1)):
+        length = sqrt(real(-2) * log(real(signed(length_[i] >> {spare}) + signed(1)) * UNIT))
+        angle = real(signed(angle_[i] >> {spare})) * UNIT * TURN
+        first_[i], second_[i] = length * cos(angle), length * sin(angle)
+'''
+
+
 @cache
 def uniform_kernels() -> Any:
     """Return the kernels that make words and uniform numbers."""
@@ -89,22 +110,26 @@ def uniform_kernels() -> Any:
 @cache
 def normal_kernel(dtype: np.dtype) -> Any:
     """Return the kernel that makes pairs of normal numbers."""
-    elements = "cuda.grid(1), second_.size, cuda.gridsize(1)"
-    return kernel_modules.load(f"noise_{dtype.name}", normal_rng.text(dtype, CUDA, "cuda.jit", elements)).normal
+    bits, digits = 8 * dtype.itemsize, np.finfo(dtype).nmant + 1
+    text = NORMALS.format(real=dtype.name, signed=f"int{bits}", digits=digits, spare=bits - digits)
+    return kernel_modules.load(f"noise_{dtype.name}", text).normal
 
 
 class RandomStream:
-    """A generator of random numbers on the device; `processor` is NumPy's generator, which has the position in the stream.
+    """A generator of random numbers on the device, with the methods of the one on the processor (kernels/cpu/mt19937.py).
 
-    It has the methods of NumPy's generators and of kernels/cpu/normal_rng.py.
+    `processor` is NumPy's generator, which has the position in the stream.
     """
 
-    def __init__(self, bits: np.random.Philox):
-        self.bit_generator, self.processor = bits, np.random.Generator(bits)
+    SIZE = 14 * 8
+
+    def __init__(self, seed: int):
+        self.bit_generator = np.random.Philox(seed)
+        self.processor = np.random.Generator(self.bit_generator)
         self.lock = threading.Lock()  # held while a kernel's position is read and advanced
 
-    def random(self, size: Any = (), dtype: Any = np.float64) -> DeviceArray:
-        """Return uniform numbers in [0, 1)."""
+    def uniform(self, size: tuple, dtype: np.dtype) -> DeviceArray:
+        """Return numbers in [0, 1)."""
         out = empty(size, dtype)
         with self.lock:
             if out.size and out.dtype == np.float32:
@@ -128,34 +153,52 @@ class RandomStream:
             self.skip((out.size - 1) // 2)
             self.processor.random(2 - out.size % 2, np.float32)
 
-    def normal(self, size: tuple, dtype: np.dtype) -> DeviceArray:
-        """Return numbers of mean 0 and variance 1, made as in kernels/cpu/normal_rng.py."""
-        n = math.prod(size)
-        if n < normal_rng.NOISE_FROM:
-            return self.standard_normal(size, dtype)
-        half = -(-n // 2)
-        drawn = empty(-(-2 * half * dtype.itemsize // 8), np.uint64)
+    def normal(
+        self, size: tuple, dtype: np.dtype, mean: float = 0.0, std: float = 1.0, blocks: bool = True
+    ) -> DeviceArray:
+        """Return normal numbers."""
+        n, real = math.prod(size), F4 if dtype in HALVES else dtype
+        if n < NOISE_FROM:
+            found = self.drawn("standard_normal", size, real)
+        else:
+            half = -(-n // 2)
+            words = empty(-(-2 * half * real.itemsize // 8), np.uint64)
+            with self.lock:
+                self.fill("words", words)
+            bits, pairs = words.view(f"u{real.itemsize}"), empty((2, half), real)
+            normal_kernel(real)[kernel_modules.threads(half)](bits[:half], bits[half : 2 * half], pairs[0], pairs[1])
+            found = pairs.reshape(-1)[:n].reshape(size)
+        return (found if (mean, std) == (0, 1) else found * real.type(std) + real.type(mean)).astype(dtype, copy=False)
+
+    def drawn(self, name: str, *args: Any) -> DeviceArray:
+        """Return what NumPy's generator draws on the processor."""
+        given = [a.to_host() if type(a) is DeviceArray else a for a in args]
         with self.lock:
-            self.fill("words", drawn)
-        bits, pairs = drawn.view(f"u{dtype.itemsize}"), empty((2, half), dtype)
-        normal_kernel(dtype)[kernel_modules.threads(half)](bits[:half], bits[half : 2 * half], pairs[0], pairs[1])
-        return pairs.reshape(-1)[:n].reshape(size)
+            return to_device(np.asarray(getattr(self.processor, name)(*given)))
+
+    def integers(self, low: int, high: int, size: tuple) -> DeviceArray:
+        """Return integers in [low, high)."""
+        return self.drawn("integers", low, high, size)
+
+    def exponential(self, size: tuple) -> DeviceArray:
+        """Return exponential numbers of mean 1, as float64."""
+        return self.drawn("standard_exponential", size)
 
     def permutations(self, shape: tuple) -> DeviceArray:
         """Return the numbers below n in random order, along the last dimension of (..., n)."""
-        with self.lock:
-            return to_device(normal_rng.permutations(self.processor, shape))
+        return self.drawn("permuted", np.broadcast_to(np.arange(shape[-1]), shape), -1)
 
-    def __getattr__(self, name: str) -> Any:
-        """Return NumPy's other methods: the processor draws the numbers and copies them."""
-        method = getattr(self.processor, name)
+    def gamma(self, shapes: DeviceArray) -> DeviceArray:
+        """Return a number of the gamma distribution of each shape, as float64."""
+        return self.drawn("standard_gamma", shapes)
 
-        def drawn(*args: Any, **kwargs: Any) -> DeviceArray:
-            args = tuple([a.to_host() if type(a) is DeviceArray else a for a in args])
-            with self.lock:
-                return to_device(method(*args, **kwargs))
+    def poisson(self, rates: DeviceArray) -> DeviceArray:
+        """Return a count of each mean."""
+        return self.drawn("poisson", rates)
 
-        return drawn
+    def binomial(self, counts: DeviceArray, ps: DeviceArray) -> DeviceArray:
+        """Return a number of successes for each number of trials and probability."""
+        return self.drawn("binomial", counts.astype(np.int64), ps)
 
     # ------------------------------------------------------------------ the position in the stream
     def place(self) -> tuple:
@@ -173,32 +216,55 @@ class RandomStream:
         if number % 4:
             bits.random_raw(number % 4)
 
+    def dump(self, seed: int) -> bytes:
+        """Return the position, for `restore`."""
+        with self.bit_generator.lock:
+            state = self.bit_generator.state
+        words = [*state["state"]["counter"], *state["state"]["key"], *state["buffer"]]
+        words += [state["buffer_pos"], state["has_uint32"], state["uinteger"], seed]
+        return np.array([int(w) for w in words], np.uint64).tobytes()
+
+    def restore(self, recorded: bytes) -> int:
+        """Go to a position that `dump` recorded, and return its seed."""
+        words = np.frombuffer(recorded, np.uint64)
+        position, has_uint32, uinteger, seed = [int(w) for w in words[10:]]
+        with self.lock:
+            self.bit_generator.state = {
+                "bit_generator": "Philox",
+                "state": {"counter": words[:4], "key": words[4:6]},
+                "buffer": words[6:10],
+                "buffer_pos": position,
+                "has_uint32": has_uint32,
+                "uinteger": uinteger,
+            }
+        return seed
+
 
 class NoStream:
     """A generator whose arrays have no memory."""
 
-    def __init__(self, bits: np.random.Philox):
-        self.bit_generator = bits
+    SIZE = 0
 
-    def random(self, size: Any = (), dtype: Any = np.float64) -> DeviceArray:
+    def __init__(self, seed: int):
+        pass
+
+    def uniform(self, size: tuple, dtype: Any = np.float64, *others: Any) -> DeviceArray:
         """Return an array of a size."""
         with entered():
             return empty(size, dtype)
 
-    normal = standard_normal = standard_exponential = random
+    normal = exponential = uniform
 
-    def integers(self, low: int, high: int, size: Any) -> DeviceArray:
+    def integers(self, low: int, high: int, size: tuple) -> DeviceArray:
         """Return an array of integers."""
-        return self.random(size, np.int64)
+        return self.uniform(size, np.int64)
 
     def permutations(self, shape: tuple) -> DeviceArray:
         """Return an array of integers."""
-        return self.random(shape, np.int64)
+        return self.uniform(shape, np.int64)
 
-    def poisson(self, rate: Any) -> DeviceArray:
-        """Return an array of integers."""
-        return self.random(rate.shape, np.int64)
+    def gamma(self, parameters: Any, *others: Any) -> DeviceArray:
+        """Return an array of the size of the parameters."""
+        return self.uniform(parameters.shape)
 
-    def binomial(self, count: Any, p: Any) -> DeviceArray:
-        """Return an array of integers."""
-        return self.random(count.shape, np.int64)
+    poisson = binomial = gamma

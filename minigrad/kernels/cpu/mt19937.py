@@ -1,0 +1,417 @@
+"""PyTorch's stream of random numbers on the processor: words of MT19937, and the numbers that it makes of them.
+
+A seed gives the numbers that PyTorch 2.13 draws: integers and uniform numbers bit for bit, others to the last digits, which
+depend on how a library rounds logarithms. NumPy's generator holds the state. Kernels write into the same memory and make
+words fifteen times as fast, since the next 227 depend on none of each other; without a compiler NumPy draws the words.
+
+Sources: Matsumoto and Nishimura, Mersenne twister (1998). Box and Muller, A note on the generation of random normal
+deviates (1958). Marsaglia and Tsang, A simple method for generating gamma variables (2000). Hoermann, The generation of
+binomial random variates (1993), and The transformed rejection method for generating Poisson random variables (1993).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import struct
+import threading
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ...arrays.dtypes import F4, HALVES
+from ...arrays.halves import narrowed
+from .. import cache as modules
+from ..fallback import is_ready, only_definitions
+
+WORDS, BLOCK = 624, 16  # words of the state; normal numbers are made in blocks of 16
+WIDE_FROM = 1 << 28  # a range of at least this many integers takes two words for each
+LAYOUT = struct.Struct("<QiiQ 4992s 3d i4x f?3x")  # PyTorch's state of a generator
+
+ENGINE = '''"""Words of MT19937 and the numbers made of them; the state is its 624 words and the place of the next one."""
+
+from math import ceil, cos, exp, floor, lgamma, log, log1p, pi, sin, sqrt
+from minigrad.kernels.vecmath import cos as cosine, log as logarithm, sin as sine, sqrt as root
+from numba import njit
+from numpy import float32, float64, int32, int64, uint32, uint64
+
+HIGHEST, LOWER, TWIST = uint32(0x80000000), uint32(0x7FFFFFFF), uint32(0x9908B0DF)
+
+
+@njit(nogil=True)
+def mixed(first, second, far):
+    """Return the word that replaces the first of two, from a word 397 places further."""
+    y = (first & HIGHEST) | (second & LOWER)
+    return uint32(far ^ (y >> uint32(1)) ^ (uint32(uint32(0) - (y & uint32(1))) & TWIST))
+
+
+@njit(nogil=True)
+def twist(k):
+    """Replace all words of the state, in three loops without dependences."""
+    for i in range(227):
+        k[i] = mixed(k[i], k[i + 1], k[i + 397])
+    for i in range(227):
+        k[i + 227] = mixed(k[i + 227], k[i + 228], k[i])
+    for i in range(169):
+        k[i + 454] = mixed(k[i + 454], k[i + 455], k[i + 227])
+    k[623] = mixed(k[623], k[0], k[396])
+
+
+@njit(nogil=True)
+def tempered(y):
+    """Return the random word of a word of the state."""
+    y = uint32(y ^ (y >> uint32(11)))
+    y = uint32(y ^ (uint32(y << uint32(7)) & uint32(0x9D2C5680)))
+    y = uint32(y ^ (uint32(y << uint32(15)) & uint32(0xEFC60000)))
+    return uint32(y ^ (y >> uint32(18)))
+
+
+@njit(nogil=True)
+def word(state):
+    """Return the next word."""
+    if state[624] == 624:
+        twist(state)
+        state[624] = 0
+    state[624] += uint32(1)
+    return int64(tempered(state[state[624] - 1]))
+
+
+@njit(nogil=True)
+def words(state, out):
+    """Write the next words."""
+    at, done = int64(state[624]), 0
+    while done < out.size:
+        if at == 624:
+            twist(state)
+            at = 0
+        n = min(out.size - done, 624 - at)
+        part, key = out[done : done + n], state[at : at + n]
+        for i in range(part.size):
+            part[i] = tempered(key[i])
+        done, at = done + n, at + n
+    state[624] = at
+
+
+@njit(nogil=True)
+def boxmuller(u_, out_):
+    """Make 16 normal numbers of 16 uniform ones: lengths come from the first eight, angles from the others."""
+    for b in range(u_.size // 16):
+        u, out = u_[16 * b : 16 * b + 16], out_[16 * b : 16 * b + 16]
+        for i in range(8):
+            length = root(u.dtype.type(-2) * logarithm(u.dtype.type(1) - u[i]))
+            angle = u.dtype.type(2 * pi) * u[i + 8]
+            out[i], out[i + 8] = length * cosine(angle), length * sine(angle)
+'''
+
+SAMPLERS = '''
+
+@{mark}
+def unit(state):
+    """Return a number in [0, 1) with 53 random bits, of which the first word has the upper ones."""
+    first = word(state) & 0x1FFFFF
+    return float(first * 4294967296 + word(state)) * 2.0**-53
+
+
+@{mark}
+def normal(state, spare):
+    """Return a normal number: the second of a pair waits in `spare`, whose other number says whether it does."""
+    if spare[1]:
+        spare[1] = 0.0
+        return spare[0]
+    angle, length = 2 * pi * unit(state), sqrt(-2 * log1p(-unit(state)))
+    spare[0], spare[1] = length * sin(angle), 1.0
+    return length * cos(angle)
+
+
+@{mark}
+def normals(state, spare, out):
+    """Write normal numbers, one by one."""
+    for i in range(out.size):
+        out[i] = normal(state, spare)
+
+
+@{mark}
+def shuffle(state, out):
+    """Exchange each place with itself or a later one, which the next word chooses."""
+    for i in range(out.size - 1):
+        k = i + word(state) % (out.size - i)
+        out[i], out[k] = out[k], out[i]
+
+
+@{mark}
+def gamma(state, spare, shape):
+    """Return a number of a gamma distribution, by Marsaglia and Tsang's method; of a shape below 1 from that of shape + 1."""
+    scale = 1.0
+    if shape < 1:
+        if shape == 0:
+            return 0.0
+        scale = (1 - unit(state)) ** (1 / shape)
+        shape += 1
+    d = shape - THIRD
+    c = 1 / sqrt(9 * d)
+    while True:
+        x = normal(state, spare)
+        y = 1 + c * x
+        while y <= 0:
+            x = normal(state, spare)
+            y = 1 + c * x
+        v, u = y * y * y, 1 - unit(state)
+        if u < 1 - 0.0331 * (x * x) * (x * x) or log(u) < 0.5 * (x * x) + d * (1 - v + log(v)):
+            return scale * d * v
+
+
+@{mark}
+def gammas(state, spare, shapes, out):
+    """Write a number of each gamma distribution."""
+    for i in range(out.size):
+        out[i] = gamma(state, spare, shapes[i])
+
+
+@{mark}
+def poisson(state, rate):
+    """Return a count of mean `rate`: from 10 on by transformed rejection, below by multiplying uniform numbers."""
+    if rate == 0:
+        return 0
+    if rate < 10:
+        product, k = unit(state), 0
+        while product > exp(-rate):
+            product *= unit(state)
+            k += 1
+        return k
+    b = 0.931 + 2.53 * sqrt(rate)
+    a = -0.059 + 0.02483 * b
+    inverse, limit = 1.1239 + 1.1328 / (b - 3.4), 0.9277 - 3.6224 / (b - 2)
+    while True:
+        u, v = unit(state) - 0.5, unit(state)
+        us = 0.5 - abs(u)
+        k = floor((2 * a / us + b) * u + rate + 0.43)
+        if us >= 0.07 and v <= limit:
+            return k
+        if k >= 0 and (us >= 0.013 or v <= us):
+            if log(v) + log(inverse) - log(a / (us * us) + b) <= -rate + k * log(rate) - lgamma(k + 1.0):
+                return k
+
+
+@{mark}
+def poissons(state, rates, out):
+    """Write a count of each mean."""
+    for i in range(out.size):
+        out[i] = poisson(state, rates[i])
+
+
+@{mark}
+def successes(state, n, p):
+    """Return a number of successes in n trials of p <= 0.5, by the lengths of failures: for n * p < 10."""
+    total, k = 0.0, -1
+    while total <= n:
+        total += ceil(log(unit(state)) / log1p(-p))
+        k += 1
+    return k
+
+
+@{mark}
+def tail(k):
+    """Return log(k!) less Stirling's formula."""
+    if k <= 9:
+        return TAILS[int(k)]
+    square = (k + 1) * (k + 1)
+    return (1 / 12 - (1 / 360 - 1 / 1260 / square) / square) / (k + 1)
+
+
+@{mark}
+def many_successes(state, n, p):
+    """Return a number of successes in n trials of p <= 0.5, by transformed rejection: for n * p >= 10."""
+    deviation = sqrt(n * p * (1 - p))
+    b = 1.15 + 2.53 * deviation
+    a, odds, alpha = -0.0873 + 0.0248 * b + 0.01 * p, p / (1 - p), (2.83 + 5.1 / b) * deviation
+    m = floor((n + 1) * p)
+    while True:
+        u, v = unit(state) - 0.5, unit(state)
+        us = 0.5 - abs(u)
+        k = floor((2 * a / us + b) * u + n * p + 0.5)
+        if us >= 0.07 and v <= 0.92 - 4.2 / b:
+            return k
+        if 0 <= k <= n:
+            bound = (m + 0.5) * log((m + 1) / (odds * (n - m + 1))) + (n + 1) * log((n - m + 1) / (n - k + 1))
+            bound += (k + 0.5) * log(odds * (n - k + 1) / (k + 1)) + tail(m) + tail(n - m) - tail(k) - tail(n - k)
+            if log(v * alpha / (a / (us * us) + b)) <= bound:
+                return k
+
+
+@{mark}
+def binomials(state, counts, ps, out):
+    """Write a number of successes for each number of trials and probability; failures are counted where p > 0.5."""
+    for i in range(out.size):
+        n, p = counts[i], ps[i]
+        if n <= 0 or p <= 0 or p >= 1 or p != p:
+            out[i] = p if p != p else n if n > 0 and p >= 1 else 0
+            continue
+        q = min(p, 1 - p)
+        k = many_successes(state, n, q) if n * q >= 10 else successes(state, n, q)
+        out[i] = k if p <= 0.5 else n - k
+'''
+TAILS = tuple([math.lgamma(k + 1) - (k + 0.5) * math.log(k + 1) + k + 1 - math.log(2 * math.pi) / 2 for k in range(10)])
+CONSTANTS = f"""
+THIRD = {float(np.float32(1 / 3))!r}  # PyTorch rounds it to single precision
+TAILS = {TAILS!r}
+"""
+
+
+@cache
+def kernels() -> Any:
+    """Return the compiled functions."""
+    return modules.load("mt19937", ENGINE + CONSTANTS + SAMPLERS.format(mark="njit(nogil=True)"))
+
+
+@cache
+def interpreted() -> Any:
+    """Return the samplers as Python runs them, on words of NumPy's generator."""
+    scope: dict[str, Any] = {**vars(math), "word": lambda bits: int(bits.random_raw()), "as_it_is": lambda f: f}
+    exec(CONSTANTS + SAMPLERS.format(mark="as_it_is"), scope)
+    return SimpleNamespace(**scope)
+
+
+class Stream:
+    """The stream of a seed, of which the lower 32 bits count.  Several threads may draw from it."""
+
+    SIZE = LAYOUT.size
+
+    def __init__(self, seed: int):
+        self.bits = np.random.MT19937()
+        self.bits.state = np.random.RandomState(seed & 0xFFFFFFFF).get_state(legacy=False)
+        self.state = np.ctypeslib.as_array((ctypes.c_uint32 * (WORDS + 1)).from_address(self.bits.ctypes.state_address))
+        self.spare = np.zeros(2)  # the second normal number of a pair, and whether it waits
+        self.lock = threading.RLock()
+
+    def compiled(self, n: int) -> bool:
+        """Return True if a kernel draws n numbers."""
+        return is_ready(n) and not only_definitions()
+
+    def words(self, n: int) -> np.ndarray:
+        """Return the next n words, as uint32."""
+        with self.lock:
+            if not self.compiled(n):
+                return self.bits.random_raw(n).astype(np.uint32)
+            out = np.empty(n, np.uint32)
+            kernels().words(self.state, out)
+            return out
+
+    def wide(self, n: int) -> np.ndarray:
+        """Return n numbers of two words, the upper one first, as uint64."""
+        pairs = self.words(2 * n).astype(np.uint64)
+        return (pairs[::2] << np.uint64(32)) | pairs[1::2]
+
+    def uniform(self, size: tuple, dtype: np.dtype) -> np.ndarray:
+        """Return numbers in [0, 1) of float32, multiples of 2**-24, or of float64, multiples of 2**-53."""
+        n = math.prod(size)
+        found = self.words(n) & np.uint32(0xFFFFFF) if dtype == np.float32 else self.wide(n) & np.uint64(2**53 - 1)
+        numbers = found.astype(dtype)
+        numbers *= dtype.type(2.0**-24 if dtype == np.float32 else 2.0**-53)
+        return numbers.reshape(size)
+
+    def normal(
+        self, size: tuple, dtype: np.dtype, mean: float = 0.0, std: float = 1.0, blocks: bool = True
+    ) -> np.ndarray:
+        """Return normal numbers: in blocks of 16, or one by one in double precision if there are fewer, or on request.
+
+        The last 16 are drawn anew if the size is no multiple of 16.
+        """
+        n, real = math.prod(size), F4 if dtype in HALVES else dtype
+        if n < BLOCK or not blocks:
+            out = np.empty(n)
+            self.sample("normals", n, out)
+        else:
+            out = np.empty(n, real)
+            with self.lock:
+                first = self.uniform((n // BLOCK * BLOCK if dtype in HALVES else n,), real)
+                last = self.uniform((BLOCK,), real) if n % BLOCK else None
+            self.pairs(first, out)
+            if last is not None:
+                self.pairs(last, out[-BLOCK:])
+        if (mean, std) != (0, 1):
+            out *= std
+            out += mean
+        return narrowed(out.astype(real, copy=False), dtype).reshape(size)
+
+    def pairs(self, uniform: np.ndarray, out: np.ndarray) -> None:
+        """Make normal numbers of uniform ones, in whole blocks."""
+        if self.compiled(uniform.size):
+            kernels().boxmuller(uniform, out)
+            return
+        n = uniform.size // BLOCK * BLOCK
+        one, two = uniform[:n].reshape(-1, 2, BLOCK // 2).swapaxes(0, 1)
+        length, angle = np.sqrt(-2 * np.log(1 - one)), two * uniform.dtype.type(2 * math.pi)
+        out[:n].reshape(-1, 2, BLOCK // 2)[...] = np.stack([length * np.cos(angle), length * np.sin(angle)], 1)
+
+    def integers(self, low: int, high: int, size: tuple) -> np.ndarray:
+        """Return integers in [low, high), as int64."""
+        n, span = math.prod(size), high - low
+        found = self.words(n) % np.uint32(span) if span < WIDE_FROM else self.wide(n) % np.uint64(span)
+        return found.reshape(size).astype(np.int64) + low
+
+    def exponential(self, size: tuple) -> np.ndarray:
+        """Return exponential numbers of mean 1, as float64."""
+        u = self.uniform(size, np.dtype(np.float64))
+        return -np.log1p(-u)
+
+    def permutations(self, shape: tuple) -> np.ndarray:
+        """Return the numbers below n in random order, one row after the other of shape (..., n)."""
+        return np.array([self.permutation(shape[-1]) for _ in range(math.prod(shape[:-1]))], np.int64).reshape(shape)
+
+    def permutation(self, n: int) -> np.ndarray:
+        """Return the numbers below n in random order."""
+        out = np.arange(n)
+        if self.compiled(n):
+            self.sample("shuffle", n, out)
+            return out
+        order, chosen = out.tolist(), self.words(max(n - 1, 0)).tolist()
+        for i, w in enumerate(chosen):
+            k = i + w % (n - i)
+            order[i], order[k] = order[k], order[i]
+        return np.array(order, np.int64)
+
+    def gamma(self, shapes: np.ndarray) -> np.ndarray:
+        """Return a number of the gamma distribution of each shape, as float64."""
+        return self.each("gammas", shapes)
+
+    def poisson(self, rates: np.ndarray) -> np.ndarray:
+        """Return a count of each mean, as float64."""
+        return self.each("poissons", rates)
+
+    def binomial(self, counts: np.ndarray, ps: np.ndarray) -> np.ndarray:
+        """Return a number of successes for each number of trials and probability, as float64."""
+        return self.each("binomials", counts, ps)
+
+    def each(self, name: str, *parameters: np.ndarray) -> np.ndarray:
+        """Return a number for each element of the parameters."""
+        out = np.empty(parameters[0].size)
+        flat = [np.ascontiguousarray(a, np.float64).reshape(-1) for a in parameters]
+        self.sample(name, out.size, *flat, out)
+        return out.reshape(parameters[0].shape)
+
+    def sample(self, name: str, n: int, *arrays: np.ndarray) -> None:
+        """Run a sampler by its kernel, or as Python does."""
+        spare = (self.spare,) if name in ("normals", "gammas") else ()
+        module, state = (kernels(), self.state) if self.compiled(n) else (interpreted(), self.bits)
+        with self.lock:
+            getattr(module, name)(state, *spare, *arrays)
+
+    # ------------------------------------------------------------------ the position in the stream
+    def dump(self, seed: int) -> bytes:
+        """Return the state as PyTorch lays it out."""
+        with self.lock:
+            key, at, (value, waits) = self.state[:WORDS], int(self.state[WORDS]), self.spare
+            fresh = at == WORDS and key[0] == seed & 0xFFFFFFFF  # no word was drawn
+            return LAYOUT.pack(seed, 1 if at == WORDS else WORDS + 1 - at, 1, 0 if fresh else at,
+                               key.astype(np.uint64).tobytes(), 0.0, value if waits else 0.0, 0.0, int(waits), 0.0, False)  # fmt: skip
+
+    def restore(self, state: bytes) -> int:
+        """Go to a position that `dump` recorded, and return its seed."""
+        seed, left, _, at, key, _, value, _, waits, _, _ = LAYOUT.unpack(state)
+        with self.lock:
+            self.state[:WORDS] = np.frombuffer(key, np.uint64)
+            self.state[WORDS] = WORDS if left == 1 else at
+            self.spare[...] = value, waits
+        return seed
