@@ -244,9 +244,9 @@ class MixtureSameFamily(Distribution):
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         with no_grad():
+            which = self.mixture_distribution.expand(self.batch_shape).sample(sample_shape)
             drawn = self.component_distribution.sample(sample_shape)
             lead, event = len(drawn.shape) + self._dim, self.event_shape
-            which = self.mixture_distribution.expand(self.batch_shape).sample(sample_shape)
             which = which.reshape(*which.shape, 1, *[1] * len(event)).expand((*drawn.shape[:lead], 1, *event))
             return drawn.gather(lead, which).squeeze(lead)
 

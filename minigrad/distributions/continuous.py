@@ -13,29 +13,38 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.dtypes import finfo
 from ..core.tensor import Tensor
 from ..ops.compare import where
 from ..ops.elementary import digamma, erfc, lgamma, log1p, xlogy
 from ..ops.incomplete_gamma import gammainc, standard_gamma
 from ..ops.inverses import erfinv
-from ..ops.random import draw, gaussian
+from ..ops.join import stack
+from ..ops.random import exponentials, gaussian, uniform
 from .constraints import greater_than, interval, nonnegative, positive, real, unit_interval
 from .distribution import HALF_LOG_2PI, Parametric, formula
 
 ROOT2 = math.sqrt(2)
 EULER = float(np.euler_gamma)
-NOISE: dict[str, Callable] = {  # (NumPy generator, shape) -> numbers in double precision
-    "uniform": lambda rng, size: rng.random(size),
-    "exponential": lambda rng, size: rng.standard_exponential(size),
-    "laplace": lambda rng, size: rng.standard_exponential(size) - rng.standard_exponential(size),
+NOISE: dict[
+    str, Callable
+] = {  # (shape, tensor of the dtype and the device) -> numbers of a distribution without parameters
+    "normal": lambda shape, like: gaussian(shape, like._np_dtype, None, "rsample", like.device),
+    "uniform": lambda shape, like: uniform(shape, like._np_dtype, None, "rsample", like.device),
+    "exponential": lambda shape, like: exponentials("rsample", shape, None, like.device).to(like.dtype),
+    "laplace": lambda shape, like: -(u := between(eps(like) - 1, 1.0, shape, like)).sign() * log1p(-u.abs()),
+    "gumbel": lambda shape, like: -between(finfo(like.dtype).tiny, 1 - eps(like), shape, like).log(),
 }
 
 
-def noise(kind: str, shape: Any, like: Tensor) -> Tensor:
-    """Return noise of a kind in NOISE, or "normal", in the dtype and on the device of a tensor."""
-    if kind == "normal":
-        return gaussian(shape, like._np_dtype, None, "rsample", like.device)
-    return draw("rsample", shape, None, lambda rng, size: NOISE[kind](rng, size).astype(like._np_dtype), like.device)
+def eps(like: Tensor) -> float:
+    """Return the distance from 1 to the next number of a tensor's dtype."""
+    return finfo(like.dtype).eps
+
+
+def between(low: float, high: float, shape: Any, like: Tensor) -> Tensor:
+    """Return uniform numbers in [low, high)."""
+    return uniform(shape, like._np_dtype, None, "rsample", like.device, low, high)
 
 
 def expanded(parameter: Tensor, shape: Any) -> Tensor:
@@ -49,7 +58,7 @@ class Continuous(Parametric):
     has_rsample = True
     _noise = ""  # the kind of NOISE for a draw
     _of_noise: Any
-    _draw = lambda d, shape: d._of_noise(noise(d._noise, shape, d._like))
+    _draw = lambda d, shape: d._of_noise(NOISE[d._noise](shape, d._like))
 
 
 class LocationScale(Continuous):
@@ -126,7 +135,7 @@ class Gumbel(LocationScale):
     (tensor(0.5772), tensor(0.3679))
     """
 
-    _noise = "exponential"
+    _noise = "gumbel"
     mean = formula(lambda d: d.loc + EULER * d.scale)
     stddev = formula(lambda d: math.pi / math.sqrt(6) * d.scale)
     variance = formula(lambda d: d.stddev**2)
@@ -265,8 +274,8 @@ class Beta(Continuous):
         super().__init__({"concentration1": concentration1, "concentration0": concentration0}, validate_args)
 
     def _draw(self, shape: Any) -> Tensor:
-        a, b = (log_gamma_draw(expanded(c, shape)) for c in (self.concentration1, self.concentration0))
-        return (a - b).sigmoid()
+        both = stack([expanded(c, shape) for c in (self.concentration1, self.concentration0)], -1)
+        return dirichlet(both)[..., 0]
 
     def _entropy(self) -> Tensor:
         a, b, total = self.concentration1, self.concentration0, self._total
@@ -279,10 +288,7 @@ class Beta(Continuous):
         return q._log_beta - self._log_beta + inner + (q._total - total) * digamma(total)
 
 
-def log_gamma_draw(a: Tensor) -> Tensor:
-    """Return the log of gamma draws of shape a, even if the draws are too small for a float.
-
-    A draw of shape a + 1 times u**(1/a), with u uniform, is a draw of shape a (Marsaglia, Tsang, "A Simple Method for
-    Generating Gamma Variables", 2000, section 6).
-    """
-    return standard_gamma(a + 1).log() - noise("exponential", a.shape, a) / a
+def dirichlet(a: Tensor) -> Tensor:
+    """Return draws of Dirichlet distributions: gamma draws, in double precision for small ones, divided by their sum."""
+    parts = standard_gamma(a.double())
+    return (parts / parts.sum(-1, True)).to(a.dtype)

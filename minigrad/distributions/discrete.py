@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..arrays.dtypes import finfo
+from ..arrays.dtypes import finfo, int64
 from ..autograd import no_grad
 from ..core.tensor import Tensor
 from ..errors import error
@@ -25,7 +25,7 @@ from ..ops.nn.softmax import logsumexp
 from ..ops.random import bernoulli, multinomial
 from .constraints import Constraint, boolean, counts, integer_interval, real, real_vector, unit_interval
 from .constraints import one_hot as one_hot_vector
-from .continuous import expanded, noise
+from .continuous import NOISE, expanded
 from .distribution import Parametric, either, formula, lazy_property, short_text
 
 WEIGHTS = Constraint(
@@ -122,7 +122,7 @@ class ContinuousBernoulli(Binary):
         d.mean * (d.logits - q.logits) - softplus(d.logits) + d._log_norm + softplus(q.logits) - q._log_norm
     )
 
-    _draw = lambda d, shape: d.icdf(noise("uniform", shape, d._like))
+    _draw = lambda d, shape: d.icdf(NOISE["uniform"](shape, d._like))
 
     def _cdf(self, x: Tensor) -> Tensor:
         far = (self._far**x * (1 - self._far) ** (1 - x) + self._far - 1) / (2 * self._far - 1)
@@ -164,8 +164,9 @@ class Classes(Parametric):
 
     def _drawn(self, shape: Any) -> Tensor:
         """Return numbers of classes."""
-        p = self.probs.expand((*shape, self._num_events))
-        return multinomial(p.reshape(-1, self._num_events), 1, True).reshape(shape)
+        p = self.probs.reshape(-1, self._num_events)
+        each = math.prod(shape) // max(len(p), 1)
+        return multinomial(p, each, True).T.reshape(shape) if each else p.new_empty(shape, dtype=int64)
 
     def _log_prob_of(self, x: Tensor) -> Tensor:
         """Return the logarithms of the probabilities of numbers of classes."""

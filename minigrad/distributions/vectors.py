@@ -9,9 +9,8 @@ from ..errors import error
 from ..linalg import cholesky, solve_triangular
 from ..ops.elementary import digamma, lgamma, xlogy
 from ..ops.linalg import cholesky_inverse
-from ..ops.nn.softmax import softmax
 from .constraints import independent, lower_cholesky, positive, positive_definite, real_vector, simplex
-from .continuous import expanded, log_gamma_draw, noise
+from .continuous import NOISE, dirichlet, expanded
 from .distribution import HALF_LOG_2PI, Parametric, either, formula, lazy_property
 
 
@@ -39,7 +38,7 @@ class MultivariateNormal(Parametric):
     variance = formula(lambda d: d.scale_tril.square().sum(-1))
     _half_log_det = formula(lambda d: d.scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1))  # of the covariance
     _entropy = lambda d: d._event_shape[0] * (HALF_LOG_2PI + 0.5) + d._half_log_det
-    _draw = lambda d, shape: d.loc + (d.scale_tril @ noise("normal", shape, d.loc).unsqueeze(-1)).squeeze(-1)
+    _draw = lambda d, shape: d.loc + (d.scale_tril @ NOISE["normal"](shape, d.loc).unsqueeze(-1)).squeeze(-1)
 
     def __init__(
         self,
@@ -115,7 +114,7 @@ class Dirichlet(Parametric):
     )
     _log_beta = formula(lambda d: lgamma(d.concentration).sum(-1) - lgamma(d._total))  # log B(a)
     _log_prob = lambda d, x: xlogy(d.concentration - 1, x).sum(-1) - d._log_beta
-    _draw = lambda d, shape: softmax(log_gamma_draw(expanded(d.concentration, shape)), -1)
+    _draw = lambda d, shape: dirichlet(expanded(d.concentration, shape))
 
     def __init__(self, concentration: Tensor, validate_args: bool | None = None):
         super().__init__({"concentration": concentration}, validate_args, concentration.shape[-1:])

@@ -12,6 +12,8 @@ from ..autograd.grad_mode import no_grad
 from ..core.tensor import Tensor, wrap
 from ..diagnose.missing_names import absent
 from ..errors import error
+from ..ops.compare import where
+from ..ops.create import empty_like
 from ..ops.random import Generator
 
 __all__ = [
@@ -83,17 +85,30 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Fill with numbers from a normal distribution cut off outside [a, b], by the inverse of its distribution function.
+    """Fill with numbers from a normal distribution cut off outside [a, b]: those outside are drawn anew.
+
+    Where few would be inside, uniform numbers are kept with a probability that is proportional to the density.
 
     >>> import minigrad
     >>> bool(minigrad.nn.init.trunc_normal_(minigrad.empty(1000), a=-1, b=1).abs().max() <= 1)
     True
     """
-    from scipy.special import ndtr, ndtri
-
-    low, high = ndtr((a - mean) / std), ndtr((b - mean) / std)
-    at = tensor.uniform_(0.0, 1.0, generator=generator).numpy().astype(np.float64)
-    return tensor.copy_(wrap(np.clip(ndtri(low + at * (high - low)) * std + mean, a, b)))
+    low, high = [math.erf((end - mean) / std / math.sqrt(2)) / 2 for end in (a, b)]
+    peak = ((max(a, min(mean, b)) - mean) / std) ** 2 / 2
+    found = pending = None
+    while pending is None or pending.any():
+        if high - low > 0.3:
+            drawn = empty_like(tensor).normal_(mean, std, generator=generator)
+        else:
+            drawn = empty_like(tensor).uniform_(a, b, generator=generator)
+        found = drawn if found is None else where(pending, drawn, found)
+        if high - low > 0.3:
+            pending = (found < a) | (found > b)
+        else:
+            density = peak - ((drawn - mean) / std) ** 2 / 2
+            out = empty_like(tensor).uniform_(generator=generator).log() > density
+            pending = out if pending is None else pending & out
+    return tensor.copy_(found)
 
 
 @no_grad()
@@ -247,7 +262,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
     if not tensor.numel():
         return tensor
     rows = tensor.shape[0]
-    a = tensor.normal_(generator=generator).numpy().reshape(rows, -1)
+    a = tensor.new_empty((rows, tensor.numel() // rows)).normal_(generator=generator).numpy()
     q, r = np.linalg.qr(a.T if rows < a.shape[1] else a)
     q = q * np.where(np.diag(r) < 0, -1, 1)
     return tensor.copy_(wrap((q.T if rows < a.shape[1] else q).reshape(tuple(tensor.shape)) * gain))

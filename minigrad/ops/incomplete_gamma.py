@@ -1,7 +1,7 @@
-"""The incomplete gamma function and its inverse, which draws from gamma distributions, with derivatives of any order.
+"""The incomplete gamma function, and draws from gamma distributions, with derivatives of any order.
 
-F(a, x) is the probability that a gamma variable of shape a is below x, and p(a, x) its density.  A draw is the x at which F
-equals a uniform number u, and so a function of a: F(a, x) = u stays true if dx/da = -(dF/da) / p (implicit
+F(a, x) is the probability that a gamma variable of shape a is below x, and p(a, x) its density.  A draw counts as the x at
+which F equals a uniform number u, and so as a function of a: F(a, x) = u stays true if dx/da = -(dF/da) / p (implicit
 reparameterisation: Figurnov, Mohamed, Mnih, "Implicit Reparameterization Gradients", 2018).  `slope` is this dx/da, or
 its derivative with respect to a: programs of other operations, which are themselves differentiable.
 """
@@ -23,8 +23,8 @@ from .compare import clamp, where
 from .copy import detach
 from .elementary import digamma, exp, expm1, lgamma, log, polygamma, special, sqrt, xlogy
 from .from_data import as_tensor
-from .generator import Generator
-from .random import uniform
+from .generator import Generator, source
+from .random import Draw, per_example
 
 ORDER = 48  # points of the integral
 TERMS = 20  # of the series for x <= 1: 1 / 20! is below the last digit
@@ -58,12 +58,12 @@ class StandardGammaGrad(OfTwo):
     dx = lambda g, a, x, out: g * (digamma(a) - log(x) - out * ((a - 1) / x - 1))
 
 
-class StandardGamma(OfTwo):
-    """The x at which F(a, x) = u, at least the smallest positive number."""
+class StandardGamma(Draw):
+    """A draw from the gamma distribution of each shape and rate 1, at least the smallest positive number."""
 
-    impl = lambda a, u: np.maximum(by_scipy("gammaincinv", a, u), dtypes.finfo(a.dtype).tiny)
+    impl = lambda a, generator: np.maximum(generator._rng.gamma(a).astype(a.dtype), dtypes.finfo(a.dtype).tiny)
     da = lambda g, a, out: g * standard_gamma_grad(a, out)
-    du = lambda g, a, out: g / density(a, out)
+    batch = lambda a, generator: (a, generator)
 
 
 def gammainc(input: Tensor, other: Tensor) -> Tensor:
@@ -92,8 +92,8 @@ def standard_gamma(input: Tensor, generator: Generator | None = None) -> Tensor:
     >>> bool(abs(x.mean() - 3) < 0.05), bool(abs(a.grad.mean() - 1) < 0.05)  # as the mean is a
     (True, True)
     """
-    u = uniform(input.shape, dtypes.F8, generator, "_standard_gamma", input.device)
-    return StandardGamma.apply(input, u)
+    who = "_standard_gamma"
+    return StandardGamma.apply(per_example(who, generator, input), source(generator, input.device, who))
 
 
 def by_scipy(name: str, a: Any, x: Any) -> Any:

@@ -6,7 +6,6 @@ with tensor arguments is then an ordinary function of these and the noise.  Gene
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -111,9 +110,9 @@ def gaussian(
 
 def integers(
     low: int, high: int, shape: Any, dtype: np.dtype, generator: Any = None, who: str = "randint", device: Any = None,
-    like: Tensor | None = None,
+    like: Tensor | None = None, wide: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """Return integers in [low, high)."""
+    """Return integers in [low, high); `wide` as in Stream.integers."""
     low, high = number(low, who), number(high, who)
     if isinstance(low, float) or isinstance(high, float):
         raise error(TypeError, who, f"expects integers as limits, got low={low} and high={high}", "round them first")
@@ -124,7 +123,7 @@ def integers(
     if dtype.kind in "iu" and not (least(dtype) <= low and high - 1 <= largest(dtype)):
         what = f"the limits {low} and {high} - 1 are out of bounds for {dtype}"
         raise error(RuntimeError, who, what, "choose dtype=minigrad.int64, or limits that fit")
-    sample = lambda rng, size, row_major: rng.integers(low, high, size).astype(dtype, copy=False)
+    sample = lambda rng, size, row_major: rng.integers(low, high, size, wide).astype(dtype, copy=False)
     return draw(who, shape, generator, in_order_of(like, sample), device)
 
 
@@ -431,10 +430,11 @@ def multinomial(
             f"{num_samples} > {input.shape[-1]}",
             "pass replacement=True",
         )
+    replacement = replacement and num_samples > 1
     if replacement:
         noise = uniform((*input.shape[:-1], num_samples), dtypes.F8, generator, "multinomial", input.device)
     else:
-        noise = exponentials("multinomial", input, generator)
+        noise = exponentials("multinomial", input.shape, generator, input.device)
     return Multinomial.apply(input, noise, num_samples, replacement)
 
 
@@ -467,10 +467,9 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
     return inplace(Copy, self, Bernoulli.apply(p.detach().expand(self.shape), noise))
 
 
-def exponentials(who: str, like: Tensor, generator: Generator | None) -> Tensor:
-    """Return exponential numbers of mean 1 for each element of a tensor, in double precision."""
-    sample = lambda rng, size, row_major: rng.exponential(size)
-    return draw(who, like.shape, generator, in_order_of(like, sample), like.device)
+def exponentials(who: str, shape: Any, generator: Any = None, device: Any = None, like: Tensor | None = None) -> Tensor:
+    """Return exponential numbers of mean 1, in double precision."""
+    return draw(who, shape, generator, in_order_of(like, lambda rng, size, row_major: rng.exponential(size)), device)
 
 
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
@@ -478,7 +477,7 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | Non
     if not lambd > 0:
         raise error(RuntimeError, "exponential_", f"expects lambda > 0.0, but found lambda={lambd}", "write lambd=1.0")
     floating(self._np_dtype, "exponential_")
-    return inplace(Copy, self, exponentials("exponential_", self, generator) / lambd)
+    return inplace(Copy, self, exponentials("exponential_", self.shape, generator, self.device, self) / lambd)
 
 
 def random_(self: Tensor, low: int = 0, high: int | None = None, *, generator: Generator | None = None) -> Tensor:
@@ -486,9 +485,10 @@ def random_(self: Tensor, low: int = 0, high: int | None = None, *, generator: G
 
     Without limits the range is all integers that the dtype represents exactly.
     """
+    wide = self._np_dtype.itemsize == 8 if high is None and not low else None
     if high is None:
         low, high = 0, low or largest(self._np_dtype) + 1
-    drawn = integers(low, high, self.shape, self._np_dtype, generator, "random_", self.device, like=self)
+    drawn = integers(low, high, self.shape, self._np_dtype, generator, "random_", self.device, self, wide)
     return inplace(Copy, self, drawn)
 
 

@@ -345,10 +345,11 @@ class Stream:
         length, angle = np.sqrt(-2 * np.log(1 - one)), two * uniform.dtype.type(2 * math.pi)
         out[:n].reshape(-1, 2, BLOCK // 2)[...] = np.stack([length * np.cos(angle), length * np.sin(angle)], 1)
 
-    def integers(self, low: int, high: int, size: tuple) -> np.ndarray:
-        """Return integers in [low, high), as int64."""
+    def integers(self, low: int, high: int, size: tuple, wide: bool | None = None) -> np.ndarray:
+        """Return integers in [low, high), as int64; of two words each where the range is large, if `wide` does not say it."""
         n, span = math.prod(size), high - low
-        found = self.words(n) % np.uint32(span) if span < WIDE_FROM else self.wide(n) % np.uint64(span)
+        wide = span >= WIDE_FROM if wide is None else wide
+        found = self.wide(n) % np.uint64(span) if wide else self.words(n) % np.uint32(span)
         return found.reshape(size).astype(np.int64) + low
 
     def exponential(self, size: tuple) -> np.ndarray:
@@ -403,9 +404,10 @@ class Stream:
         """Return the state as PyTorch lays it out."""
         with self.lock:
             key, at, (value, waits) = self.state[:WORDS], int(self.state[WORDS]), self.spare
-            fresh = at == WORDS and key[0] == seed & 0xFFFFFFFF  # no word was drawn
-            return LAYOUT.pack(seed, 1 if at == WORDS else WORDS + 1 - at, 1, 0 if fresh else at,
-                               key.astype(np.uint64).tobytes(), 0.0, value if waits else 0.0, 0.0, int(waits), 0.0, False)  # fmt: skip
+            left = 1 if at == WORDS else WORDS + 1 - at
+            at = 0 if at == WORDS and key[0] == seed & 0xFFFFFFFF else at  # no word was drawn
+            words = key.astype(np.uint64).tobytes()
+            return LAYOUT.pack(seed, left, 1, at, words, 0.0, value * waits, 0.0, int(waits), 0.0, False)
 
     def restore(self, state: bytes) -> int:
         """Go to a position that `dump` recorded, and return its seed."""

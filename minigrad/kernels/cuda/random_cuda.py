@@ -176,7 +176,7 @@ class RandomStream:
         with self.lock:
             return to_device(np.asarray(getattr(self.processor, name)(*given)))
 
-    def integers(self, low: int, high: int, size: tuple) -> DeviceArray:
+    def integers(self, low: int, high: int, size: tuple, wide: bool | None = None) -> DeviceArray:
         """Return integers in [low, high)."""
         return self.drawn("integers", low, high, size)
 
@@ -255,7 +255,7 @@ class NoStream:
 
     normal = exponential = uniform
 
-    def integers(self, low: int, high: int, size: tuple) -> DeviceArray:
+    def integers(self, low: int, high: int, size: tuple, wide: bool | None = None) -> DeviceArray:
         """Return an array of integers."""
         return self.uniform(size, np.int64)
 

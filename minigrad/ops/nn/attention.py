@@ -10,7 +10,7 @@ from ...errors import error
 from ...tensors.printing import error_notes
 from ..compare import where
 from ..create import ones
-from ..random import fine, uniform
+from ..random import exponentials
 from .dropout import dropout
 from .entry import functional
 from .softmax import softmax
@@ -100,10 +100,8 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     With `hard` the result is one-hot, with the gradient of the soft result.
     Source: Jang, Gu, Poole, "Categorical reparameterization with Gumbel-softmax", 2017.
     """
-    kind = fine(logits._np_dtype)
-    drawn = uniform(tuple(logits.shape), kind, None, "gumbel_softmax", logits.device)
-    noise = -(-(1 - drawn).log()).log()  # 1 - u is never 0
-    soft = softmax((logits + noise.to(logits.dtype)) / tau, dim)
+    noise = -exponentials("gumbel_softmax", logits.shape, None, logits.device).to(logits.dtype).log()
+    soft = softmax((logits + noise) / tau, dim)
     if not hard:
         return soft
     index = soft.detach().argmax(dim, True)

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
+import numpy as np
+
+from ...arrays.dtypes import F8
 from ...core.tensor import Tensor
 from ...errors import error, warn
 from ...events import events
+from ..base.families import NonDifferentiable
 from ..base.registry import op
 from ..compare import where
-from ..random import fine, uniform
+from ..generator import source
+from ..random import per_example, uniform
 from .activation import leaky_relu
 from .entry import functional
 
@@ -88,9 +94,23 @@ def rrelu(
     if not training:
         out = leaky_relu(input, (lower + upper) / 2, inplace)
         return out if inplace else out.contiguous()
-    noise = uniform(tuple(input.shape), fine(input._np_dtype), None, "rrelu", input.device).to(input.dtype)
-    out = input * where(input > 0, 1.0, lower + (upper - lower) * noise).to(input.dtype)
+    slopes = RandomSlopes.apply(
+        per_example("rrelu", None, input.detach()), lower, upper, source(None, input.device, "rrelu")
+    )
+    out = input * slopes
     return input.copy_(out) if inplace else out
+
+
+class RandomSlopes(NonDifferentiable):
+    """The slopes of rrelu: 1 for positive elements; for the others one is drawn, in their order."""
+
+    batch = lambda x, lower, upper, generator: (x, lower, upper, generator)
+
+    @staticmethod
+    def impl(x: np.ndarray, lower: float, upper: float, generator: Any) -> np.ndarray:
+        slopes, drawn = np.ones_like(x, order="C"), x <= 0
+        slopes[drawn] = generator._rng.uniform((int(np.count_nonzero(drawn)),), F8) * (upper - lower) + lower
+        return slopes
 
 
 @functional("T(3, 4), 0.5, False", shown="T(3, 4), 0.5, True")
@@ -127,7 +147,7 @@ def drop(
             what = f"feature dropout requires at least 2 dimensions in the input, but got shape {shape}"
             raise error(RuntimeError, who, what, f"pass (n, c, ...), or use {'alpha_' if limit else ''}dropout")
         shape = (*shape[:lead], *(1,) * (len(shape) - lead))
-    keep = uniform(shape, fine(input._np_dtype), None, who, input.device) >= p
+    keep = uniform(shape, F8, None, who, input.device, like=input if lead is None else None) < 1 - p
     if limit:
         a = 1 / math.sqrt((1 - p) * (1 + p * limit * limit))
         out = where(keep, input, limit) * a - a * p * limit
