@@ -24,7 +24,7 @@ from .copy import detach
 from .elementary import digamma, exp, expm1, lgamma, log, polygamma, special, sqrt, xlogy
 from .from_data import as_tensor
 from .generator import Generator, source
-from .random import Draw, per_example
+from .random import per_example
 
 ORDER = 48  # points of the integral
 TERMS = 20  # of the series for x <= 1: 1 / 20! is below the last digit
@@ -58,7 +58,7 @@ class StandardGammaGrad(OfTwo):
     dx = lambda g, a, x, out: g * (digamma(a) - log(x) - out * ((a - 1) / x - 1))
 
 
-class StandardGamma(Draw):
+class StandardGamma(Operation):
     """A draw from the gamma distribution of each shape and rate 1, at least the smallest positive number."""
 
     impl = lambda a, generator: np.maximum(generator._rng.gamma(a).astype(a.dtype), dtypes.finfo(a.dtype).tiny)

@@ -401,6 +401,8 @@ def per_example(who: str, generator: Generator | None, x: Tensor, *others: Tenso
     if any(getattr(layer, "randomness", None) == "same" for t in (x, *others) for layer in layers_of(t)):
         what = "cannot draw the same counts for different means under vmap with randomness='same'"
         raise error(RuntimeError, who, what, "pass randomness='different' to vmap")
+    if not any([hasattr(layer, "randomness") or hasattr(layer, "drawing") for layer in current().layers()]):
+        return x
     return x + draw(who, (), generator, lambda rng, size: np.zeros(size, x._np_dtype), x.device).to(x.device)
 
 
