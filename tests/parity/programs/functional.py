@@ -1,6 +1,7 @@
 """`autograd.functional`: vjp, jvp, jacobian, hessian, hvp, vhp with their arguments and refusals."""
 
 from tests.parity.harness import attempt, gives, leaf
+from tests.parity.makers import square_function
 
 
 @gives([[[[1.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [1.0, 1.0]]], [[1.0, 2.0], [3.0, 4.0]]])
@@ -217,19 +218,9 @@ def inputs_are_left_alone(torch):
 
 @gives([[[2.0, 0.0], [0.0, 4.0]], [[12.0, 0.0], [0.0, 48.0]]])
 def jacobian_through_a_custom_function(torch):
-    class Square(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * x
-
-        @staticmethod
-        def backward(ctx, g):
-            return 2 * ctx.saved_tensors[0] * g
-
-    x = torch.tensor([1.0, 2.0])
+    x, square = torch.tensor([1.0, 2.0]), square_function(torch).apply
     functional = torch.autograd.functional
-    return functional.jacobian(Square.apply, x), functional.hessian(lambda t: Square.apply(Square.apply(t)).sum(), x)
+    return functional.jacobian(square, x), functional.hessian(lambda t: square(square(t)).sum(), x)
 
 
 @gives([[2.0, 0.0], [0.0, 4.0]])
