@@ -77,16 +77,28 @@ def forward_that_is_not_static(torch):
     return attempt(lambda: Func()(leaf(torch, [1.0])))
 
 
-@gives(RuntimeError)
-def function_that_is_called(torch):
-    Func = function(torch)
-    return attempt(lambda: Func()(leaf(torch, [1.0])))
-
-
-@gives(RuntimeError)
-def both_backward_and_vjp(torch):
-    Func = function(torch, vjp=lambda ctx, g: g * 2)
-    return attempt(lambda: Func.apply(leaf(torch, [1.0])).sum().backward())
+@gives(
+    {
+        "it is called": RuntimeError,
+        "it has backward and vjp": RuntimeError,
+        "apply lacks an argument": TypeError,
+        "backward lacks a parameter": TypeError,
+        "forward returns a number": 5,
+    }
+)
+def functions_that_are_made_or_called_otherwise(torch):
+    x = leaf(torch, [1.0])
+    both, two = (
+        function(torch, vjp=lambda ctx, g: g * 2),
+        function(torch, lambda ctx, x: (x * 2, x * 3), lambda ctx, g: g),
+    )
+    return {
+        "it is called": attempt(lambda: function(torch)()(x)),
+        "it has backward and vjp": attempt(lambda: both.apply(x).sum().backward()),
+        "apply lacks an argument": attempt(function(torch, lambda ctx, x, y: x * y, lambda ctx, g: (g, g)).apply, x),
+        "backward lacks a parameter": attempt(lambda: two.apply(x)[0].sum().backward()),
+        "forward returns a number": attempt(function(torch, lambda ctx, x: 5, lambda ctx, g: None).apply, x),
+    }
 
 
 @gives([TypeError, True, RuntimeError, [2.0]])
@@ -106,12 +118,6 @@ def ctx_is_told_of_what_is_no_tensor_or_no_output(torch):
     ]
 
 
-@gives(5)
-def output_that_is_no_tensor_at_all(torch):
-    Func = function(torch, lambda ctx, x: 5, lambda ctx, g: None)
-    return attempt(Func.apply, leaf(torch, [1.0]))
-
-
 @gives([KeyError, True])
 def setup_context_that_raises(torch):
     def setup_context(ctx, inputs, output):
@@ -119,18 +125,6 @@ def setup_context_that_raises(torch):
 
     Func = function(torch, lambda x: x * 2, None, setup_context=setup_context)
     return attempt(Func.apply, leaf(torch, [1.0])), torch.is_grad_enabled()
-
-
-@gives(TypeError)
-def wrong_number_of_arguments_of_apply(torch):
-    Func = function(torch, lambda ctx, x, y: x * y, lambda ctx, g: (g, g))
-    return attempt(Func.apply, leaf(torch, [1.0]))
-
-
-@gives(TypeError)
-def backward_with_the_wrong_signature(torch):
-    Func = function(torch, lambda ctx, x: (x * 2, x * 3), lambda ctx, g: g)
-    return attempt(lambda: Func.apply(leaf(torch, [1.0]))[0].sum().backward())
 
 
 @gives(NotImplementedError)
