@@ -177,6 +177,12 @@ def test_a_write_to_a_saved_operand_is_detected():
         z.sum().backward()
 
 
+def test_an_operand_that_no_gradient_reads_is_not_kept():
+    x, y = minigrad.ones(2, requires_grad=True), minigrad.ones(2)
+    kept = lambda z: [saved is not None for saved in z.grad_fn._saved[:2]]
+    assert (kept(x * y), kept(y * x), kept(x * x)) == ([False, True], [True, False], [True, True])
+
+
 def test_a_leafs_gradient_never_shares_memory():
     x, y, seed = minigrad.ones(2, requires_grad=True), minigrad.ones(2, requires_grad=True), minigrad.ones(2)
     (x + y).backward(seed)

@@ -137,6 +137,25 @@ CASES = [
     ('torch.randint(2.5, (2,))', 'randint', 'as limits, got low=0 and high=2.5', 'round them first'),
     ('torch.empty(2, dtype=torch.int8).random_(-129, 5)',
      'random_', 'the limits -129 and 5 - 1 are out', 'limits that fit'),
+    *[(f'torch.{f}(B(2))', f, 'not implemented for minigrad.bool', 'convert first') for f in ('abs', 'floor', 'round', 'frac')],
+    *[(f'B(2) {operator} B(2)', f, 'not implemented for minigrad.bool', 'convert first')
+      for operator, f in {'//': 'floor_divide', '%': 'remainder', '**': 'pow'}.items()],
+    ('torch.hypot(I(2, 1), I(2, 1))', 'hypot', 'not implemented for minigrad.int64', 'convert first'),
+    ('torch.logaddexp(I(2, 1), I(2, 1))', 'logaddexp', 'not implemented for minigrad.int64', 'convert first'),
+    *[(f'F.{f}(I(3, 1))', f, 'not implemented for minigrad.int64', 'convert first')
+      for f in 'leaky_relu elu selu celu gelu silu mish softplus logsigmoid hardsigmoid hardswish hardshrink'.split()],
+    ('torch.round(I(2, 1), decimals=1)', 'round', 'not implemented for minigrad.int64', 'convert first'),
+    ('I(2, 1) & 2.5', 'bitwise_and', 'not implemented for minigrad.float32', 'convert first'),
+    ('torch.bitwise_left_shift(B(2), B(2))', 'bitwise_left_shift', 'not implemented for minigrad.bool', 'convert first'),
+    ('F.hardtanh(B(3))', 'hardtanh', 'Bool inputs not supported for hardtanh', 'x.float()'),
+    ('I(2, 1) - B(2)', 'sub', 'with a bool tensor is not supported', 'use ~mask'),
+    ('torch.sub(I(2, 1), B(2), alpha=2)', 'sub', 'with a bool tensor is not supported', 'use ~mask'),
+    *[(f'I(2, 1).{call}', call.partition('(')[0], "float32 can't be cast to the desired output type int64", 'x = x.float()')
+      for call in ('add_(1.5)', 'div_(2)', 'true_divide_(2)', 'clamp_(min=0.5)', 'reciprocal_()', 'exp_()')],
+    *[(f'B(2).{call}', call.partition('(')[0], "int64 can't be cast to the desired output type bool", 'convert the tensor')
+      for call in ('mul_(I(2, 1))', 'bitwise_and_(1)')],
+    ('I(2, 1).pow_(-2)', 'pow', 'negative integer powers are not allowed, got -2', 'convert the base: x.float()'),
+    ('I(2, 1).frac_()', 'frac', 'not implemented for minigrad.int64', 'convert first'),
 ]
 # fmt: on
 
