@@ -14,12 +14,12 @@ ROOT = Path(__file__).parent.parent
 
 # The lines of the Python files of a folder at most, with docstrings and blank lines, and of viz's scripts.
 CEILINGS = {
-    "minigrad": 101017,
+    "minigrad": 101005,
     "minigrad/*.py": 2388,
     "minigrad/arrays": 1136,
     "minigrad/autograd": 3369,
     "minigrad/compat": 3638,
-    "minigrad/compile": 8591,
+    "minigrad/compile": 8579,
     "minigrad/core": 2009,
     "minigrad/diagnose": 8388,
     "minigrad/distributed": 3254,
@@ -42,7 +42,7 @@ CEILINGS = {
     "viz": 21663,
     "viz/**/*.js": 7705,
     "lessons": 40027,
-    "tests": 119406,
+    "tests": 119257,
     "tools": 1798,
     "benchmarks": 6237,
     "docs": 2723,
