@@ -25,7 +25,7 @@ CEILINGS = {
     "minigrad/distributed": 3254,
     "minigrad/distributions": 1719,
     "minigrad/explain": 2229,
-    "minigrad/fast": 1406,
+    "minigrad/fast": 1401,
     "minigrad/formulas": 1670,
     "minigrad/func": 1084,
     "minigrad/kernels": 12736,

@@ -38,6 +38,7 @@ def described(name, sample, dtype, requires_grad):
     generated = not any(isinstance(o.grad_fn, FullNode) for o in outs)
     weights = [minigrad.arange(1.0, o.numel() + 1, dtype=o.dtype).reshape(o.shape) for o in outs]
     grads = grad(outs, leaves, weights, materialize_grads=True) if outs else []
+    assert [t.grad_fn and t.grad_fn.name() for t in results] == [s[-1] for s in seen]  # also of freed nodes
     return repr(seen), generated, [t.detach().numpy() for t in (*results, *grads)]
 
 
