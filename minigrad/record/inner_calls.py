@@ -123,17 +123,17 @@ def parameters(method: Any) -> tuple[str, ...]:
 
 
 # ---------------------------------------------------------------------- the author's names of saved tensors
-def named_by_author(cls: Any, saved: Sequence[schema.SavedValue]) -> dict[int, str]:
-    """Return the names that a custom Function's author gives to the tensors that it saves: value -> name."""
-    names = saved_names(cls)
+def named_by_author(forward: Any, setup_context: Any, saved: Sequence[schema.SavedValue]) -> dict[int, str]:
+    """Return the names that the author of a custom Function's methods gives to the tensors that it saves: value -> name."""
+    names = saved_names(forward, setup_context)
     pairs = zip(saved, names) if len(saved) == len(names) else ()
     return {one.value: name for one, name in pairs if name.isidentifier()}
 
 
 @cache
-def saved_names(cls: Any) -> tuple[str, ...]:
+def saved_names(*methods: Any) -> tuple[str, ...]:
     """Return the arguments of the one call of save_for_backward in a Function's methods, nothing if there are several calls."""
-    nodes = [node for method in (cls.forward, cls.setup_context) for node in nodes_of(method)]
+    nodes = [node for method in methods for node in nodes_of(method)]
     calls = [node for node in nodes if isinstance(node, ast.Call) and is_attribute(node.func, "save_for_backward")]
     return tuple([ast.unparse(a) for a in calls[0].args]) if len(calls) == 1 else ()
 
