@@ -19,10 +19,11 @@ from minigrad.places import user_frame
 from minigrad.record import schema
 from minigrad.record.build import drafted, write_texts
 from minigrad.record.contents import contents_of
-from minigrad.record.passes import closed_over, parameter_names, path_in, variable_of
+from minigrad.record.passes import parameter_names, surroundings, variable_of
 from minigrad.record.recorder import Record
 from minigrad.record.seeds import Seeds
 from minigrad.record.show import mimebundle
+from minigrad.record.tensor_names import names_of_tensors
 from minigrad.tensors.nested import named_in
 
 from ..graph.trimmed_record import mentioned
@@ -150,7 +151,7 @@ def recording_of(
     fn = getattr(fn, "_orig_mod", fn)  # the module that torch.compile wraps
     around = surroundings(fn)
     caller = user_frame(2)
-    known = names_in(around, name or variable_of(fn, caller))
+    known = names_of_tensors(around, is_torch, name or variable_of(fn, caller))
     seeds = None if tangent is None and grad is None else Seeds(tangent, grad, known)
     if not tracks(around, args):
         args = tree_map_only(torch.Tensor, lambda t: t.detach().requires_grad_() if t.is_floating_point() else t, args)
@@ -169,7 +170,7 @@ def recording_of(
         if call.where == here:  # fn is PyTorch's own: only the line that records it calls it
             call.where = schema.Where()
     around |= {name: a for name, a in given.items() if hasattr(a, "named_parameters")}
-    recording.name_values(names_in(around, name or variable_of(fn, caller)))
+    recording.name_values(names_of_tensors(around, is_torch, name or variable_of(fn, caller)))
     return recording
 
 
@@ -184,27 +185,6 @@ def tracks(around: dict[str, Any], args: tuple) -> bool:
 def title(fn: Any) -> str:
     """Return the name of a function, or of a module's class."""
     return getattr(fn, "__name__", type(fn).__name__)
-
-
-def surroundings(fn: Any) -> dict[str, Any]:
-    """Return the objects that a function accesses besides its arguments, by name: its module, or its globals and closure."""
-    owner = getattr(fn, "__self__", fn)
-    return {"": owner} if hasattr(owner, "named_parameters") else closed_over(inspect.unwrap(fn))
-
-
-def names_in(names: dict[str, Any], module: str = "") -> dict[int, str]:
-    """Return the program's names for its tensors, by id: a variable, or a module's variable and a parameter in it.
-
-    If several variables hold a tensor, the first one counts. `module` is the name of a module that has none among `names`.
-    """
-    known: dict[int, str] = {}
-    for name, one in names.items():
-        for path, t in named_in(name, one, is_torch):
-            known.setdefault(id(t), path)
-        for members in ("named_parameters", "named_buffers"):
-            for path, t in [] if isinstance(one, type) else getattr(one, members, dict)():
-                known.setdefault(id(t), f"{name}.{path}" if name else path_in(one, module, path))
-    return known
 
 
 def is_torch(one: Any) -> bool:
