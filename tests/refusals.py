@@ -80,6 +80,9 @@ def check(text: str, who: str, *words: str, lend: Any = None) -> None:
     assert e.__cause__ is None and (e.__context__ is None or e.__suppress_context__), (
         "the text of another error is shown"
     )
+    with minigrad.autograd.detect_anomaly(check_nan=False):  # where nothing is written out
+        again = raised(minigrad, text, lend)
+    assert isinstance(again, type(e)) and (again.operation, again.remedy) == (who, e.remedy), again
 
 
 def check_type(oracle: Any, text: str, lend: Any = None) -> None:

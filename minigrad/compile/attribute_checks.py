@@ -39,16 +39,7 @@ LOOKUP = ("__getattribute__", "__getattr__")
 # what a class defines that has no state besides: functions in C and minigrad's, fields of named tuples
 HARMLESS = (*allowed.SLOTS[:-1], type(collections.namedtuple("One", "x").x))
 # what depends on how a tensor was made
-OF_MEMORY = {
-    "_base",
-    "_is_view",
-    "is_view",
-    "retains_grad",
-    "output_nr",
-    "storage_offset",
-    "untyped_storage",
-    "_version",
-}
+OF_MEMORY = {*"_base _is_view is_view retains_grad output_nr storage_offset untyped_storage _version".split()}
 
 
 class AttributeChecks:
@@ -263,33 +254,29 @@ class AttributeChecks:
         """Stand for `isinstance`."""
         if attribute_of(type(a), "__class__") is not vars(object)["__class__"] and is_users(type(a)):
             raise self.refuse(f"it asks for the class of a {type(a).__name__}, which computes it", OUTSIDE)
+        self.look_at_kinds(kinds)
         if type(a) is Box or is_symbolic(a) or id(a) not in self.guards.names:
-            return self.issubclass(self.type_of(a), kinds)
-        asks = self.look_at_kinds(kinds) or is_users(type(a))
-        return self.guards.decision(isinstance, a, kinds) if asks else isinstance(a, kinds)
+            return self.guards.decision(issubclass, self.type_of(a), kinds)
+        return self.guards.decision(isinstance, a, kinds)
 
     def issubclass(self, cls: Any, kinds: Any) -> bool:
         """Stand for `issubclass`."""
-        asks = self.look_at_kinds(kinds) or is_users(cls)
-        return self.guards.decision(issubclass, cls, kinds) if asks else issubclass(cls, kinds)
+        self.look_at_kinds(kinds)
+        return self.guards.decision(issubclass, cls, kinds)
 
-    def look_at_kinds(self, kinds: Any) -> bool:
-        """Return True if the instances of one of the classes may change; refuse those whose own code decides that."""
-        asks = False
+    def look_at_kinds(self, kinds: Any) -> None:
+        """Refuse classes whose own code decides what their instances and subclasses are."""
         for one in kinds if isinstance(kinds, tuple) else getattr(kinds, "__args__", None) or (kinds,):
             if isinstance(one, (tuple, types.UnionType)):
-                asks |= self.look_at_kinds(one)
+                self.look_at_kinds(one)
                 continue
-            asks |= type(one) is not type
+            found = [attribute_of(type(one), name) for name in ("__instancecheck__", "__subclasscheck__")]
             if isinstance(one, type):
                 self.guards.shape(one)
-            found = [attribute_of(type(one), name) for name in ("__instancecheck__", "__subclasscheck__")]
-            found += [attribute_of(one, "__subclasshook__")] if isinstance(one, type) else []
-            for raw in found:
-                f = getattr(raw, "__func__", raw)
+                found.append(attribute_of(one, "__subclasshook__"))
+            for f in [getattr(raw, "__func__", raw) for raw in found]:
                 if is_user_function(f) and home(f).partition(".")[0] not in sys.stdlib_module_names:
                     raise self.refuse(f"it calls isinstance() with {one!r}, whose {f.__name__} decides", OUTSIDE)
-        return asks
 
 
 def function_in(raw: Any) -> Any:

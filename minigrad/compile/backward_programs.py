@@ -66,10 +66,10 @@ class BackwardPrograms:
         entry = Loaded(made, [])
         return Pull(entry, by, backward_function(owner, entry, by, [v.shape for v in read], present, self.run_partial))
 
-    def run_partial(self, node: Any, g: list, freed: Any) -> list | None:
+    def run_partial(self, node: Any, g: list) -> list | None:
         """Run the program for the gradients that are present, on arrays."""
         pull = self.pull(tuple([one is not None for one in g]))
-        return None if pull is None else pull.back(node, g, freed)
+        return None if pull is None else pull.back(node, g)
 
 
 # ---------------------------------------------------------------------- leaving out absent gradients

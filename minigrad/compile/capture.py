@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..core.frames import OFF, Frame, current, enter
+import numpy as np
+
+from ..arrays.kinds import host
+from ..core.frames import OFF, Frame, current, enter, use
 from ..core.graph import Leaf
 from ..core.tensor import Box, Tensor
 from ..events import Interceptor, events
 from ..func.tree import flatten, rebuild
 from ..kernels.cache import without
+from ..ops.join import stack
 from ..scopes import undoing
-from .captured_steps import VALUES, Refused
+from .captured_steps import HANDLED, VALUES, Refused
 from .symbols import is_symbolic, plain
 
 if TYPE_CHECKING:
     from .trace import CaptureTrace
 
+MOST = 64  # maximum number of Python numbers in one tensor that become parameters of the program
 capturing: ContextVar[Any] = ContextVar("minigrad.capture", default=None)  # the running CaptureTrace
 
 
@@ -107,3 +113,30 @@ class CapturedReads(Interceptor):
             )
         what = f"it accesses the memory of a tensor of shape {tuple(t.shape)} with {how}(), which is not recorded"
         return self.refuse(what, fix="use minigrad's operations instead of NumPy's")
+
+
+# ---------------------------------------------------------------------- tensors that are made of numbers
+def made_of(trace: Any, elements: list, like: Tensor) -> Any:
+    """Create a tensor like tensor([lr, 1.0]) or full((3,), k) from parameters of the program: one for all elements, or each."""
+    frame: Any = current()
+    while frame.layer is not trace:
+        frame = frame.parent
+    kind = like._np_dtype
+    if kind.kind != "f" and any(isinstance(a, float) for a in elements):  # floats are truncated
+        elements = [a.__trunc__() for a in elements]
+    ones = partial(like.new_ones, dtype=like.dtype)
+    with use(frame.all_grad(False)):
+        if len(elements) == 1:
+            made = ones(like._sizes) * trace.operand(elements[0], kind)
+        else:
+            made = stack([ones(()) * trace.operand(a, kind) for a in elements]).reshape(like._sizes)
+    trace.from_numbers[trace.value(made)] = elements
+    return made
+
+
+def holds(t: Tensor, numbers: list) -> bool:
+    """Return True if a tensor consists of these numbers, one per element or one for all, and they may be parameters."""
+    if len(numbers) > MOST or t._np_dtype not in HANDLED or t._np_dtype.kind == "b":
+        return False
+    held = np.array(list(map(plain, numbers))).astype(t._np_dtype)
+    return np.array_equal(host(t._a).ravel(), held if len(held) > 1 else np.repeat(held, t._a.size), equal_nan=True)

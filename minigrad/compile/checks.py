@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import builtins
 import contextlib
-import enum
 import functools
 import math
 import sys
@@ -22,7 +21,7 @@ from ..core.context import Ctx
 from ..core.function import Function
 from ..core.tensor import Tensor
 from ..diagnose.boundary import bare
-from ..places import PACKAGE, Place
+from ..places import PACKAGE
 from . import allowed
 from .allowed import (
     CONTAINERS,
@@ -32,13 +31,12 @@ from .allowed import (
     is_library,
     is_module,
     is_user_function,
-    is_users,
     runs_python,
 )
 from .attribute_checks import STORES, AttributeChecks, is_own
 from .captured_steps import OUTSIDE, RETURN, Refused
 from .symbols import MATH
-from .user_code import CHECKS, IN_PLACE, Unreadable, checked_code
+from .user_code import CHECKS, checked_code
 
 METHODS = ("forward", "setup_context", "backward", "vjp", "jvp", "vmap")  # of a custom Function
 UNBOUND = types.CellType()  # equal to a cell that is empty, and to no other
@@ -87,13 +85,8 @@ class Checks(AttributeChecks):
     def operand(self, a: Any) -> Any:
         """Return a value that is compared, hashed or written as text."""
         for one in contents(a, set()):
-            kind = type(one)
-            if not runs_python(kind, allowed.COMPARED):
-                continue
-            if not isinstance(one, enum.Enum) or any(is_users(cls) and runs_own(cls) for cls in kind.__mro__):
-                raise self.refuse(f"it compares a {kind.__name__}, whose methods are not watched", OUTSIDE)
-            for name in ("_name_", "_value_"):
-                self.get(one, name)
+            if runs_python(type(one), allowed.COMPARED):
+                raise self.refuse(f"it compares a {type(one).__name__}, whose methods are not watched", OUTSIDE)
         return a
 
     def over(self, a: Any) -> Any:
@@ -138,10 +131,6 @@ class Checks(AttributeChecks):
     def may_change(self, a: Any) -> bool:
         """Return True if a list, dict or set was made by this call, or belongs to an optimizer."""
         return isinstance(a, CONTAINERS) and (id(a) not in self.guards.names or id(a) in self.guards.states)
-
-    def augmented(self, op: str, a: Any, value: Any) -> Any:
-        """Return the result of an assignment like `a += value`."""
-        return IN_PLACE[op](self.updated(a), value)
 
     def updated(self, a: Any) -> Any:
         """Return a value that an assignment like `a += value` may change."""
@@ -194,9 +183,8 @@ class Checks(AttributeChecks):
             name, guards = self.guards.constant(f), self.guards
             try:
                 code, operators = checked_code((inner := bare(f)).__code__, f.__qualname__)
-            except Unreadable as e:
-                place = Place(f.__code__.co_filename, e.line)
-                raise self.refuse(e.why if e.fix else f"{f.__name__}: {e.why}", e.fix, place) from None
+            except Refused as e:
+                raise self.refuse(e.why, e.fix, e.place) from None
             guards.guard(f.__name__, None, f"{name}.__code__ is {guards.constant(f.__code__)}")
             self.trace.operators |= operators
             made = types.FunctionType(code, Globals(self, f), f.__name__)
@@ -280,13 +268,10 @@ class Checks(AttributeChecks):
         if cls is type:
             return self.type_of(*args)
         if cls in allowed.FUNCTIONS:
-            for one in args:
-                self.over(one) if cls.__name__ in allowed.BLIND else self.operand(one)
-        if cls in allowed.FUNCTIONS or issubclass(cls, BaseException) and cls.__module__ == "builtins":
-            return self.plainly(cls, args, kwargs)
+            return self.builtin(cls, args, kwargs)
         if cls is functools.partial:
             return cls(*args, **kwargs)
-        if is_library(cls):
+        if is_library(cls) or issubclass(cls, BaseException) and cls.__module__ == "builtins":
             return self.plainly(cls, args, kwargs)
         if issubclass(cls, tuple) and hasattr(cls, "_fields") and not is_user_function(vars(cls).get("__init__")):
             self.guards.same(cls, "__new__")
@@ -298,11 +283,9 @@ class Checks(AttributeChecks):
         """Call a function written in C, if it is one of the table, of `math`, or a method without side effects."""
         if f in self.special:
             return self.special[f](*args, **kwargs)
-        if f.__name__ not in allowed.BLIND:
-            for one in (getattr(f, "__self__", None), *args, *kwargs.values()):
-                self.operand(one)
-        elif args:
-            self.over(args[0])
+        look = self.over if f.__name__ in allowed.BLIND else self.operand
+        for one in (getattr(f, "__self__", None), *args, *kwargs.values()):
+            look(one)
         if allowed.is_math(f):
             return getattr(MATH, f.__name__)(*map(self.operand, args), **kwargs)
         if f in allowed.FUNCTIONS:
@@ -375,11 +358,6 @@ def contents(a: Any, seen: set[int]) -> Iterator[Any]:
         yield a
         for one in (*a, *a.values()) if isinstance(a, dict) else a if isinstance(a, CONTAINERS) else ():
             yield from contents(one, seen)
-
-
-def runs_own(cls: type) -> bool:
-    """Return True if a class itself defines how its objects are compared or written."""
-    return any(name in vars(cls) for name in allowed.COMPARED)
 
 
 def undiagnosed(f: Any) -> Any:

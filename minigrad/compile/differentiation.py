@@ -66,7 +66,17 @@ class CompiledNode(Ctx):
 
     def backward_on_arrays(self, g: Any, freed: Freed | None) -> list | None:
         """Run the backward program while gradients flow as arrays (`backward_function` in fast_call.py)."""
-        return self.program.back(self, g, freed)
+        if self._entries is not None or self.program.back is None:
+            return None  # gradients flow as tensors, which looks at the saved ones
+        try:
+            pairs = self.program.back(self, g)
+        except OutsideError:
+            raise
+        except Exception:
+            return None  # `backward` reports the error
+        if freed is not None and pairs is not None:
+            self._free(freed)
+        return pairs
 
 
 def track(program: Specialisation, tensors: list, edges: tuple, outs: list, made: list, leaves: Any) -> Any:
@@ -99,22 +109,22 @@ class CompiledFunction(Function):
             if program.written or None not in grads:
                 raise RuntimeError(program.freed)
             return recompute(program, ctx, grads)  # the requested gradients may not need the overwritten values
-        saved, there = ctx.saved_tensors, [g for g in grads if g is not None]
+        ctx.saved_tensors  # noqa: B018 - raises where one was modified or freed
         pull = program.backwards.pull(tuple([g is not None for g in grads]))
         plain = current() is OFF and intercept.dual_level_of is unheard
-        if pull is None or not plain or any([type(g) is Box for g in there]):
+        if pull is None or not plain or any([type(g) is Box for g in grads]):
             return recompute(program, ctx, grads)
-        arrays = [t._a for t in saved] + [g._a if g._a.flags.c_contiguous else g._a.copy() for g in there]
+        arrays = [g if g is None else g._a for g in grads]
         try:
-            raw = pull.entry(arrays, ctx.leaves)
+            pairs = pull.back(ctx, arrays if len(arrays) > 1 else arrays[0])
         except OutsideError:
             raise
         except Exception as e:
             program.give_up(program.owner, e)
             return recompute(program, ctx, grads)
         found: list = [None] * len(ctx._edges)
-        for k, g in zip(pull.by, raw):
-            found[k] = wrap(g if type(g) in KINDS else np.asarray(g, ctx.tensors[k]._a.dtype))
+        for k, (_, g) in zip(pull.by, pairs):
+            found[k] = wrap(g if type(g) in KINDS else np.asarray(g))
         return tuple(found)
 
     @staticmethod
@@ -190,7 +200,8 @@ class RecomputeLayer(Grad):
         """Return a box with the tensor's own edge, so that the function may refer to the tensor."""
         b = self.box(t)
         edge = history(t)
-        b._edge = None if edge is None else edge if type(edge) is Leaf else Leaf(b)
+        # hooks are called where the gradient arrives outside, and only there
+        b._edge = None if edge is None else edge if type(edge) is Leaf and edge._hooks is None else Leaf(b)
         return b
 
     def mapped(self, a: Any) -> Any:

@@ -21,13 +21,12 @@ from ..core.frames import OFF, ON, current
 from ..core.graph import Leaf, history
 from ..core.saved import INFERENCE, memory
 from ..core.tensor import Tensor, wrap
-from ..errors import OutsideError
 from ..func.tree import flatten, keys_of
 from ..places import PACKAGE
 from .allowed import is_plain
 from .differentiation import track
 from .effects import Part, places
-from .guards import GONE, MISS
+from .guards import GONE, MISS, equal
 from .symbols import EXACT, LEAF, in_leaves, is_symbolic
 
 if TYPE_CHECKING:
@@ -51,15 +50,12 @@ class CallWriter:
         self.lines: list[str] = []
         self.leaves: list[str] = []  # variables that hold the leaves of the arguments
         self.arrays: list[str] = []
-        frame = ON if program.grad else OFF
-        self.scope: dict[str, Any] = {"current": current, "frame": frame, "dtypes": dtypes, "kind": dtypes.default(),
-                      "MISS": MISS,
-                      "Tensor": Tensor, "Leaf": Leaf, "history": history, "finite": math.isfinite, "INFERENCE": INFERENCE,
-                      "memory": memory, "wrap": wrap, "array": np.ndarray, "asarray": np.asarray, "track": track,
-                      "flatten": flatten, "keys_of": keys_of, "ref": ref, "last": [], "overlapping": overlapping,
-                      "program": program,
-                      "entry": program.entry and program.entry.entry,
-                      "math": math}  # fmt: skip
+        self.scope: dict[str, Any] = {
+            "current": current, "frame": ON if program.grad else OFF, "dtypes": dtypes, "kind": dtypes.default(), "MISS": MISS,
+            "Tensor": Tensor, "Leaf": Leaf, "history": history, "finite": math.isfinite, "INFERENCE": INFERENCE, "math": math,
+            "memory": memory, "wrap": wrap, "array": np.ndarray, "asarray": np.asarray, "track": track, "equal": equal,
+            "flatten": flatten, "keys_of": keys_of, "ref": ref, "last": [], "overlapping": overlapping, "program": program,
+            "entry": program.entry and program.entry.entry}  # fmt: skip
 
     def constant(self, a: Any) -> str:
         """Add an object to the scope and return its variable."""
@@ -91,14 +87,14 @@ class CallWriter:
         conditions = self.program.guards.conditions()
         self.scope |= self.program.guards.scope
         self.lines += [in_leaves(line, self.leaves) for line in conditions]
-        self.numbers_outside()
+        self.look_up("outside", str)
         self.hidden()
         if lines := self.lines[first:]:
             self.lines[first:] = ["try:", *["    " + line for line in lines], f"except {GONE}: return MISS"]
         if self.program.entry is None:
             self.lines.append("return owner.again(program, args, kwargs)")
         else:
-            self.items()
+            self.look_up("input", lambda k: f"{self.arrays[k]}.item()")
             self.distinct()
             self.numbers()
             self.call()
@@ -139,11 +135,9 @@ class CallWriter:
             self.need(f"type({name}) is float and {name} and finite({name})")
         elif type(a) is int and i in self.program.numbers:
             self.need(f"type({name}) is int and -{EXACT} < {name} < {EXACT}")
-        elif isinstance(a, (float, complex)):
-            self.need(f"type({name}) is {self.constant(type(a))} and repr({name}) == {repr(a)!r}")
         elif is_plain(a):
             known = self.constant(a)
-            self.need(f"{name} is {known} or type({name}) is {self.constant(type(a))} and {name} == {known}")
+            self.need(f"{name} is {known} or equal({name}, {known})")
         elif type(a) is np.ndarray:  # a call with an array runs eagerly, whatever the array
             self.need(f"type({name}) is array")
         else:
@@ -183,16 +177,10 @@ class CallWriter:
             )
             self.need(f"{has} None" if tracked else f"e_{name} is None")
 
-    def numbers_outside(self) -> None:
-        """Look up the numbers that the function reads from outside, and check them like those among the arguments."""
-        for i, text in self.program.numbers_from("outside"):
-            self.lines.append(f"{self.leaves[i]} = {text}")
-            self.leaf(i, self.leaves[i], self.given_leaves[i])
-
-    def items(self) -> None:
-        """Read the numbers stored in tensors."""
-        for i, k in self.program.numbers_from("input"):
-            self.lines.append(f"{self.leaves[i]} = {self.arrays[k]}.item()")
+    def look_up(self, what: str, expression: Callable[[Any], str]) -> None:
+        """Look up the numbers from one kind of source, and check them like those among the arguments."""
+        for i, where in self.program.numbers_from(what):
+            self.lines.append(f"{self.leaves[i]} = {expression(where)}")
             self.leaf(i, self.leaves[i], self.given_leaves[i])
 
     def results(self) -> None:
@@ -335,16 +323,16 @@ class CallWriter:
 def backward_function(
     program: Specialisation, pull: Loaded, by: list, shapes: list, present: tuple, partly: Callable
 ) -> Callable:
-    """Return a function of (node, gradient, freed) that runs a backward program on arrays and returns (edge, gradient) pairs.
+    """Return a function of (node, gradient) that runs a backward program on arrays and returns (edge, gradient) pairs.
 
-    It returns None if gradients have to flow as tensors, because a saved tensor was modified or freed. If an output that should
+    It returns None if gradients have to flow as tensors, because a saved tensor was modified. If an output that should
     be `present` has no gradient, it calls `partly`. `by` lists the inputs that get gradients; `shapes` are the shapes of the
     program's inputs: saved values, then gradients.
     """
     seeds = ["g"] if len(present) == 1 else [f"g{i}" for i in range(len(present))]
     lines = [] if len(present) == 1 else [f"{', '.join(seeds)} = g"]
     seeds = [s for s, there in zip(seeds, present) if there]
-    lines += [] if len(present) == 1 else [f"if {' is None or '.join(seeds)} is None: return partly(node, g, freed)"]
+    lines += [] if len(present) == 1 else [f"if {' is None or '.join(seeds)} is None: return partly(node, g)"]
     read, twins, made = [], count(), count()
     for j, (what, k, _) in enumerate(program.saved_order):
         if what == "made":
@@ -357,22 +345,17 @@ def backward_function(
             read.append(f"t{j}._a")
     lines += [f"if not {g}.flags.c_contiguous: {g} = {g}.copy()" for g in seeds]
     values = [x if shape or program.on_device else f"{x}[()]" for x, shape in zip([*read, *seeds], shapes)]
-    scope: dict[str, Any] = {"entry": pull.entry, "math": math, "KINDS": KINDS, "partly": partly,
-                             "OutsideError": OutsideError}  # fmt: skip
+    scope: dict[str, Any] = {"entry": pull.entry, "math": math, "KINDS": KINDS, "partly": partly}
     given = []
     for kind, x in pull.plan:
         if kind not in ("input", "number"):
             scope[f"c{len(given)}"] = x
         given.append(values[x] if kind == "input" else x if kind == "number" else f"c{len(given)}")
     text = "\n    ".join([
-        "def back(node, g, freed):",
-        "if node._entries is not None: return None",
+        "def back(node, g):",
         *lines,
         "leaves, edges = node.leaves, node._edges",
-        f"try: {', '.join([f'r{k}' for k in by])}{',' if by else '_'} = entry({', '.join(given)})",
-        "except OutsideError: raise",
-        "except Exception: return None",  # `backward` reports the error
-        "if freed is not None: node._free(freed)",
+        f"{', '.join([f'r{k}' for k in by])}{',' if by else '_'} = entry({', '.join(given)})",
         *[f"if type(r{k}) not in KINDS: r{k} = edges[{k}]._dtype.type(r{k})" for k in by],
         f"return [{', '.join([f'(edges[{k}], r{k})' for k in by])}]\n",
     ])  # fmt: skip
@@ -383,10 +366,6 @@ def backward_function(
 def unwritten(t: str, version: str) -> str:
     """Return a line that leaves the fast backward if a tensor was modified since the call."""
     return f"if {t}._ver is not None and {t}._ver.n != {version}: return None"
-
-
-def no_backward(node: Any, g: Any, freed: Any) -> None:
-    """Stand in for the backward function if there is no backward program."""
 
 
 # ---------------------------------------------------------------------- memory passed twice

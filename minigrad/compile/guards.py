@@ -390,12 +390,12 @@ def ids(container: Any) -> list[int]:
 
 
 def equal(a: Any, b: Any) -> bool:
-    """Return True for the same value and type; a NaN equals only itself, and signs of zeros count."""
+    """Return True for the same value and type; NaNs are equal, and signs of zeros count."""
     if a is b or type(a) is not type(b):
         return a is b
     if type(a) is tuple:
         return equal_all(a, b)
-    return isinstance(a, PLAIN) and a == b and (a != 0 and type(a) is not complex or repr(a) == repr(b))
+    return isinstance(a, PLAIN) and (a == b if a == a != 0 and type(a) is not complex else repr(a) == repr(b))
 
 
 def equal_all(found: Sequence, known: Sequence) -> bool:

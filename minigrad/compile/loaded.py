@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from ..kernels import cache
@@ -24,7 +23,6 @@ class Loaded:
 
     def __init__(self, program: GeneratedProgram, written: list):
         self.program, self.plan = program, list(program.params)
-        self.number = {x: eval(f"lambda leaves: {x}", {"math": math}) for k, x in self.plan if k == "number"}
         if program.statics:
             self.plan.append(("statics", program.statics))
         self.on_device = program.on_device
@@ -38,9 +36,3 @@ class Loaded:
         places = {j for j, (k, x) in enumerate(self.plan) if k == "input" and x in written}
         draws = any(op.data.get("cls") is Draw for group in program.groups for op in group.ops)
         self.entry = launch_graph.Launches(function, places, "it draws random numbers" if draws else "")
-
-    def __call__(self, arrays: list, leaves: Any) -> tuple:
-        """Run the program; the CPU entry takes 0-d arrays as numbers."""
-        given = [a if a.ndim or self.on_device else a[()] for a in arrays]
-        of = {"input": lambda x: given[x], "number": lambda x: self.number[x](leaves)}
-        return self.entry(*[of[k](x) if k in of else x for k, x in self.plan])

@@ -23,7 +23,7 @@ from .allowed import is_module, is_plain
 from .backward_programs import BackwardPrograms
 from .captured_program import Captured, argument_names
 from .captured_steps import CapturedValue, Refused
-from .fast_call import fast_path, no_backward
+from .fast_call import fast_path
 from .guards import Guards
 from .loaded import Loaded, generated
 from .symbols import Reads, in_names, may_vary
@@ -174,7 +174,7 @@ class Specialisation(Call):
         outputs += [v for v in saved if v not in inputs and v not in outputs]
         made = generated(c.forward_steps, inputs, outputs, writes, owner_name(self.owner), self.on_device)
         self.entry = Loaded(made, self.written)
-        self.back = no_backward if self.backwards is None else self.backwards.whole.back
+        self.back = self.backwards and self.backwards.whole.back
         self.out_dtypes = [v.dtype for v in outputs]
         if self.backwards is not None:
             self.backwards.release()

@@ -13,7 +13,6 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterable
-from functools import wraps
 from types import SimpleNamespace
 from typing import Any
 
@@ -129,11 +128,6 @@ def result(value: Any, name: str, operands: tuple, decides: bool = False) -> Any
     return value
 
 
-def operand_source(a: Any) -> str:
-    """Return the source of an operand in an expression."""
-    return a.name if is_symbolic(a) else repr(a)
-
-
 def is_number(a: Any) -> bool:
     """Return True if an operand may be part of an expression."""
     return type(a) in (int, bool, *SYMBOLIC) or type(a) is float and math.isfinite(a)
@@ -145,16 +139,24 @@ def touch(numbers: Iterable) -> None:
         a.reads.touch(a.sources)
 
 
-def arithmetic(f: Callable, text: str, decides: bool = False) -> Callable:
-    """Return the method for a function of `operator`; `text` is the expression."""
+def arithmetic(
+    f: Callable, text: str, decides: bool = False, others: tuple = (Tensor, str, bytes, list, tuple)
+) -> Callable:
+    """Return a function of numbers that also takes symbols; `text` is the expression.
 
-    def run(*args: Any) -> Any:
-        if not all(map(is_number, args)):
-            if any(isinstance(a, (Tensor, str, bytes, list, tuple)) for a in args):
+    An operator leaves `others` to their own methods; a function of `math`, for which there are none, joins its arguments.
+    """
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if kwargs or not all(map(is_number, args)):
+            if any(isinstance(a, others) for a in args):
                 return NotImplemented
             touch(args)
-            return f(*map(plain, args))
-        return result(f(*map(plain, args)), text.format(*map(operand_source, args)), args, decides)
+            return f(*map(plain, args), **kwargs)
+        if not any(map(is_symbolic, args)):
+            return f(*args)
+        words = [a.name if is_symbolic(a) else repr(a) for a in args]
+        return result(f(*map(plain, args)), text.format(*(words if others else [", ".join(words)])), args, decides)
 
     return run
 
@@ -212,41 +214,23 @@ for _kind in SYMBOLIC:
         setattr(_kind, f"__{_name}__", read(_function))
 
 
-def of_numbers(name: str, f: Callable) -> Callable:
-    """Return a function of `math` that maps symbols to symbols."""
-
-    @wraps(f)
-    def run(*args: Any, **kwargs: Any) -> Any:
-        if kwargs or not all(map(is_number, args)):
-            touch(args)
-            return f(*map(plain, args), **kwargs)
-        if not any(map(is_symbolic, args)):
-            return f(*args)
-        return result(f(*map(plain, args)), f"math.{name}({', '.join(map(operand_source, args))})", args)
-
-    return run
-
-
 # replaces the module, which stays unchanged: other threads read it, and may be compiling
 MATH = SimpleNamespace(
-    **{name: of_numbers(name, f) if callable(f) else f for name, f in vars(math).items() if name[0] != "_"}
+    **{
+        name: arithmetic(f, f"math.{name}({{}})", others=()) if callable(f) else f
+        for name, f in vars(math).items()
+        if name[0] != "_"
+    }
 )
 
 
 def settled(a: Any) -> Any:
     """Return an operation's setting with plain ints: a SymbolicInt decides there, alone or in a tuple."""
-    if not holds_whole(a):
-        return a
-    return int(a) if type(a) is SymbolicInt else getattr(type(a), "_make", type(a))(map(settled, a))
-
-
-def holds_whole(a: Any) -> bool:
-    """Return True if a structure contains a SymbolicInt."""
-    return (
-        any(map(holds_whole, a))
-        if type(a) is not SymbolicInt and isinstance(a, (tuple, list))
-        else type(a) is SymbolicInt
-    )
+    if not isinstance(a, (tuple, list)):
+        return int(a) if type(a) is SymbolicInt else a
+    plainer = list(map(settled, a))
+    same = all(old is new for old, new in zip(a, plainer))
+    return a if same else getattr(type(a), "_make", type(a))(plainer)
 
 
 def plain(a: Any) -> Any:

@@ -31,8 +31,8 @@ from ..ops.base.families import Pointwise
 from ..ops.index import SIZED_BY_VALUES, NonZero
 from ..ops.sort import DataDependent
 from ..places import Place, user_frame, user_place
-from . import selections, tensors_from_numbers, traced_writes
-from .capture import CapturedReads
+from . import selections, traced_writes
+from .capture import CapturedReads, holds, made_of
 from .captured_steps import (
     HANDLED,
     VALUES,
@@ -68,11 +68,12 @@ class CaptureTrace(CapturedReads, Grad):
         self.inputs: list[tuple[CapturedValue, str | None, Box]] = []
         self.refused: Refused | None = None
         self.phase = "forward"
-        self._outside: dict[int, tuple[str, str]] = {}  # id of a tensor from outside -> its name and expression
+        self._outside: dict[
+            int, tuple[str, str]
+        ] = {}  # id of a tensor from outside, or of an argument -> its name and expression
         # tensors that may have a gradient, with the gradient from before the call
         self.grads: dict[int, tuple[Tensor, Any]] = {}
         self._seen: set[int] = set()
-        self._sources: dict[int, str] = {}
         self._boxes: dict[int, Box] = {}  # id of a tensor from outside -> its box
         self._known: dict[int, CapturedValue] = {}  # id of an array -> its current value
         self._written: list[tuple[int, np.ndarray]] = []
@@ -114,14 +115,14 @@ class CaptureTrace(CapturedReads, Grad):
             raise self.refuse("a tensor is passed twice, or also read from a variable", loud=False)
         if id(t) in self._outside:
             return
-        self._outside[id(t)], self._sources[id(t)], self.memories[id(t._a)] = (name, source), source, t
+        self._outside[id(t)], self.memories[id(t._a)] = (name, source), t
         self.grads[id(t)] = t, t._grad
         self.guards.undo.append(partial(setattr, t, "_grad", t._grad))
         t._grad = UNTOUCHED
 
     def source_of(self, t: Tensor) -> str | None:
         """Return the expression of a tensor that the function gets from outside; None for other tensors."""
-        return self._sources.get(id(t))
+        return self._outside.get(id(t), ("", None))[1]
 
     def path_of(self, t: Tensor) -> str:
         """Return a tensor's name in messages."""
@@ -159,7 +160,7 @@ class CaptureTrace(CapturedReads, Grad):
         """Return the box of a new argument of the function; `source` is its expression."""
         b = self.enter(t, name)
         self.grads[id(b)], b._grad = (b, t._grad), UNTOUCHED
-        self._sources[id(b)] = source
+        self._outside[id(b)] = name, source
         return b
 
     def input_boxes(self) -> list[Box]:
@@ -235,8 +236,8 @@ class CaptureTrace(CapturedReads, Grad):
             return self.box(wrap(value._a))
         elements, self.elements = self.elements, None
         if elements is not None:
-            if tensors_from_numbers.holds(value, elements):
-                return tensors_from_numbers.create(self, elements, value)
+            if holds(value, elements):
+                return made_of(self, elements, value)
             touch(elements)
         device = default_device()
         there = f"{self.guards.constant(default_device)}() == {self.guards.constant(device)}"
@@ -266,7 +267,7 @@ class CaptureTrace(CapturedReads, Grad):
             return
         self._seen.add(id(t))
         t._grad = self.grads[id(t)][1]
-        source = f"{self._sources[id(t)]}._grad"
+        source = f"{self.source_of(t)}._grad"
         if t._grad is None:
             self.guards.guard(source, None, f"{source} is None")
         else:
@@ -285,7 +286,7 @@ class CaptureTrace(CapturedReads, Grad):
 
     def tracks_others(self) -> bool:
         """Return True if an outside tensor ends with a different requires_grad than it had before."""
-        outside = [(t, edge) for t, edge in self.edges.values() if id(t) in self._outside or self.is_input(t)]
+        outside = [(t, edge) for t, edge in self.edges.values() if id(t) in self._outside]
         return any((t._edge is None) != (edge is None) for t, edge in outside)
 
     def is_input(self, b: Tensor) -> bool:

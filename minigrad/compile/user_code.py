@@ -9,87 +9,57 @@ from __future__ import annotations
 
 import ast
 import copy
-import inspect
 import linecache
-import operator
 import types
 from functools import cache, lru_cache
 from typing import Any
 
-from .captured_steps import RETURN
+from ..places import Place
+from .captured_steps import RETURN, Refused
 
 CHECKS = "__checks"
 FUNCTIONS = ast.FunctionDef, ast.Lambda
 # the names of operators' methods, by their class in `ast`
-BINARY = dict(Add="add", Sub="sub", Mult="mul", Div="truediv", FloorDiv="floordiv", Mod="mod", Pow="pow", MatMult="matmul",
-              BitAnd="and", BitOr="or", BitXor="xor", LShift="lshift", RShift="rshift")  # fmt: skip
-IN_PLACE = {op: getattr(operator, f"i{name}") for op, name in BINARY.items()}
-OTHER = dict(USub="neg", UAdd="pos", Invert="invert", Eq="eq", NotEq="ne", Lt="lt", LtE="le", Gt="gt", GtE="ge",
-             Subscript="getitem")  # fmt: skip
+OPERATORS = dict(
+    Add="add", Sub="sub", Mult="mul", Div="truediv", FloorDiv="floordiv", Mod="mod", Pow="pow", MatMult="matmul",
+    BitAnd="and", BitOr="or", BitXor="xor", LShift="lshift", RShift="rshift", USub="neg", UAdd="pos", Invert="invert",
+    Eq="eq", NotEq="ne", Lt="lt", LtE="le", Gt="gt", GtE="ge", Subscript="getitem")  # fmt: skip
 # what is compared, hashed or written as text, asked for its elements, or entered: the check of these parts of a node
 CHECKED = {ast.Compare: ("operand", "left", "comparators"), ast.Set: ("operand", "elts"), ast.Dict: ("operand", "keys"),
            ast.SetComp: ("operand", "elt"), ast.DictComp: ("operand", "key"), ast.FormattedValue: ("operand", "value"),
            ast.Match: ("operand", "subject"), ast.For: ("over", "iter"), ast.comprehension: ("over", "iter"),
            ast.withitem: ("context", "context_expr")}  # fmt: skip
 
-
-class Unreadable(Exception):
-    """The reason why a function cannot be rewritten, the line, and advice."""
-
-    def __init__(self, why: str, line: int, fix: str):
-        super().__init__(why)
-        self.why, self.line, self.fix = why, line, fix
+ASYNC = "it is asynchronous", "compile the functions that it calls"
+REFUSED = {ast.Global: ("it assigns to {0.names[0]}, which outlives the call", RETURN),
+           ast.ClassDef: ("it defines the class {0.name}", "define the class outside of the function"),
+           ast.MatchClass: ("a `case` of it reads attributes", "compare them with `if`"),
+           ast.AsyncFunctionDef: ASYNC, ast.Await: ASYNC, ast.AsyncFor: ASYNC, ast.AsyncWith: ASYNC}  # fmt: skip
 
 
 @cache
 def checked_code(code: types.CodeType, qualname: str) -> tuple[types.CodeType, frozenset[str]]:
-    """Return the code of a function with checks, and the methods of its operators; raise Unreadable if that is impossible."""
+    """Return the code of a function with checks, and the methods of its operators; raise Refused if that is impossible."""
     node = copy.deepcopy(syntax_of(code))
-    rewriter, is_lambda = Rewriter(node, mangled_by(qualname)), isinstance(node, ast.Lambda)
-    bare(node.args)
+    rewriter, is_lambda = Rewriter(node, code.co_filename, mangled_by(qualname)), isinstance(node, ast.Lambda)
+    node.args.defaults, node.args.kw_defaults = [], [None] * len(node.args.kwonlyargs)  # evaluated by the definition
     if not is_lambda:
-        node.decorator_list, node.returns = [], None
-    tree, mode = rewriter.generic_visit(node), "eval" if is_lambda else "exec"
+        node.decorator_list = []
+    tree, mode = rewriter.visit(node), "eval" if is_lambda else "exec"
     tree = ast.Expression(tree) if is_lambda else ast.Module([tree], [])
-    ast.fix_missing_locations(tree)
     try:
-        whole = compile(tree, code.co_filename, mode, future_flags(code), dont_inherit=True)
+        whole = compile(ast.fix_missing_locations(tree), code.co_filename, mode, dont_inherit=True)
     except SyntaxError as e:  # such as nonlocal for a variable of an enclosing function
-        raise Unreadable(
-            f"it assigns to a variable of an enclosing function ({e.msg})", code.co_firstlineno, RETURN
-        ) from None
+        raise refused(code, f"it assigns to a variable of an enclosing function ({e.msg})", RETURN) from None
     made = next(one for one in whole.co_consts if isinstance(one, types.CodeType))
     return made, frozenset(rewriter.operators)
 
 
-SOURCE = "define it in a file or a notebook cell, with def or lambda"
-
-
-def methods_of(node: ast.AST) -> list[str]:
-    """Return the methods that an operator calls; a constant has none that matter."""
-    if isinstance(node, (ast.BinOp, ast.AugAssign)):
-        name, left = BINARY[type(node.op).__name__], getattr(node, "left", None)
-        right = node.right if isinstance(node, ast.BinOp) else node.value
-        found = [f"__i{name}__"] * isinstance(node, ast.AugAssign)
-        found += [f"__{name}__"] * (not isinstance(left, ast.Constant))
-        return found + [f"__r{name}__"] * (not isinstance(right, ast.Constant))
-    name = OTHER.get(type(node).__name__)
-    return [f"__{name}__"] if name else []
-
-
-def future_flags(code: types.CodeType) -> int:
-    """Return the `from __future__` flags that a function was compiled with."""
-    import __future__
-
-    every = [getattr(__future__, name).compiler_flag for name in __future__.all_feature_names]
-    return code.co_flags & sum({flag for flag in every if flag > inspect.CO_ASYNC_GENERATOR})
-
-
-def bare(arguments: ast.arguments) -> None:
-    """Drop defaults and annotations, which are evaluated where a function is defined."""
-    arguments.defaults, arguments.kw_defaults = [], [None] * len(arguments.kwonlyargs)
-    for one in parameters(arguments):
-        one.annotation = None
+def refused(
+    code: types.CodeType, why: str, fix: str = "define it in a file or a notebook cell, with def or lambda"
+) -> Refused:
+    """Return the exception for a function that cannot be rewritten."""
+    return Refused(why, Place(code.co_filename, code.co_firstlineno), True, fix)
 
 
 def parameters(a: ast.arguments) -> list[ast.arg]:
@@ -103,26 +73,28 @@ def syntax_of(code: types.CodeType) -> Any:
     linecache.checkcache(code.co_filename)
     text = "".join(linecache.getlines(code.co_filename))
     try:
-        tree, known = parsed(text, code.co_filename)
+        functions, known = parsed(text, code.co_filename)
     except (SyntaxError, ValueError):
-        raise Unreadable("its source cannot be parsed", code.co_firstlineno, SOURCE) from None
+        raise refused(code, "its source cannot be parsed") from None
     if meaning(code) not in known:
-        why = "its source is not at hand" if not text else "its source is not the code that runs"
-        raise Unreadable(why, code.co_firstlineno, SOURCE)
-    found = [node for node in tree if starts(node) == code.co_firstlineno and name_of(node) == code.co_name]
+        raise refused(code, "its source is not the code that runs" if text else "its source is not at hand")
     places = [p for p in code.co_positions() if p[3]]
+    found = functions.get((code.co_firstlineno, code.co_name), ())
     inside = [n for n in found if not isinstance(n, ast.Lambda) or all(holds(n.body, place) for place in places)]
     if not inside:
-        raise Unreadable("its source is not at hand", code.co_firstlineno, SOURCE)
+        raise refused(code, "its source is not at hand")
     return min(inside, key=lambda node: (node.end_lineno - node.lineno, node.end_col_offset - node.col_offset))
 
 
 @lru_cache(64)
-def parsed(text: str, file: str) -> tuple[list, set]:
-    """Return the functions in a text, as syntax trees and as the meanings of their code."""
-    tree = ast.parse(text)
+def parsed(text: str, file: str) -> tuple[dict, set]:
+    """Return the functions in a text, by their first line and name, and the meanings of their code."""
+    tree, found = ast.parse(text), {}
     whole = compile(tree, file, "exec", dont_inherit=True)
-    return [node for node in ast.walk(tree) if isinstance(node, FUNCTIONS)], set(map(meaning, codes(whole)))
+    for node in [one for one in ast.walk(tree) if isinstance(one, FUNCTIONS)]:
+        first = min([one.lineno for one in (node, *getattr(node, "decorator_list", ()))])
+        found.setdefault((first, getattr(node, "name", "<lambda>")), []).append(node)
+    return found, set(map(meaning, codes(whole)))
 
 
 def codes(code: types.CodeType) -> list[types.CodeType]:
@@ -135,16 +107,6 @@ def meaning(code: types.CodeType) -> tuple:
     """Return the effect of a code object, and its line."""
     constants = tuple([meaning(a) if isinstance(a, types.CodeType) else repr(a) for a in code.co_consts])
     return code.co_name, code.co_firstlineno, code.co_code, code.co_names, code.co_varnames, code.co_freevars, constants
-
-
-def starts(node: Any) -> int:
-    """Return the first line of a definition, with its decorators."""
-    return min([one.lineno for one in (node, *getattr(node, "decorator_list", ()))])
-
-
-def name_of(node: Any) -> str:
-    """Return the name that Python gives to the code of a definition."""
-    return getattr(node, "name", "<lambda>")
 
 
 def holds(node: Any, place: tuple) -> bool:
@@ -174,9 +136,11 @@ def load(name: str) -> ast.Name:
 class Rewriter(ast.NodeTransformer):
     """Rewrites one function and the functions in it. Each method handles one kind of syntax."""
 
-    def __init__(self, function: Any, owner: str):
-        self.function, self.owner = function, owner
-        self.operators = {method for one in ast.walk(function) for method in methods_of(one)}
+    def __init__(self, function: Any, file: str, owner: str):
+        self.function, self.file, self.owner = function, file, owner
+        found = {type(node).__name__ for node in ast.walk(function)}
+        forms = ("", "r", "i") if "AugAssign" in found else ("", "r")
+        self.operators = {f"__{form}{OPERATORS[one]}__" for one in found & {*OPERATORS} for form in forms}
 
     def check(self, method: str, node: ast.AST, *arguments: Any) -> ast.Call:
         """Return a call of one of the methods of `Checks`."""
@@ -201,8 +165,12 @@ class Rewriter(ast.NodeTransformer):
             setattr(node, name, new)
         return node
 
-    def refuse(self, node: Any, why: str, fix: str = RETURN) -> Any:
-        raise Unreadable(why, node.lineno, fix)
+    def visit(self, node: Any) -> Any:
+        attribute = isinstance(node, ast.MatchValue) and isinstance(node.value, ast.Attribute)
+        why, fix = REFUSED.get(ast.MatchClass if attribute else type(node), ("", ""))
+        if why:
+            raise Refused(why.format(node), Place(self.file, node.lineno), True, fix)
+        return super().visit(node)
 
     # ------------------------------------------------------------------ reads and calls
     def visit_Attribute(self, node: ast.Attribute) -> Any:
@@ -234,27 +202,16 @@ class Rewriter(ast.NodeTransformer):
         made.keywords = [ast.keyword(one.arg, self.visit(one.value)) for one in node.keywords]
         return made
 
-    # ------------------------------------------------------------------ statements that cannot be rewritten
-    def visit_Match(self, node: ast.Match) -> Any:
-        for one in ast.walk(node):
-            if (
-                isinstance(one, ast.MatchClass)
-                or isinstance(one, ast.MatchValue)
-                and isinstance(one.value, ast.Attribute)
-            ):
-                self.refuse(node, "a `case` of it reads attributes", "compare them with `if`")
-        return self.generic_visit(node)
-
     # ------------------------------------------------------------------ stores
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
         node.annotation = ast.Constant(None)
         return self.generic_visit(node)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        self.generic_visit(node)
         if not isinstance(node.target, ast.Name):
-            return self.generic_visit(node)
-        operands = at(load(node.target.id), node), self.visit(node.value)
-        return at(ast.Assign([node.target], self.check("augmented", node, type(node.op).__name__, *operands)), node)
+            return node
+        return [at(ast.Expr(self.check("updated", node, load(node.target.id))), node), node]
 
     # ------------------------------------------------------------------ definitions and imports
     def visit_FunctionDef(self, node: Any) -> Any:
@@ -276,14 +233,3 @@ class Rewriter(ast.NodeTransformer):
         return [at(ast.Expr(self.check("imports", node, tuple(names), tuple(attributes))), node), node]
 
     visit_ImportFrom = visit_Import
-
-    def visit_Global(self, node: ast.Global) -> Any:
-        return self.refuse(node, f"it assigns to {node.names[0]}, which outlives the call")
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> Any:
-        return self.refuse(node, f"it defines the class {node.name}", "define the class outside of the function")
-
-    def visit_AsyncFunctionDef(self, node: Any) -> Any:
-        return self.refuse(node, "it is asynchronous", "compile the functions that it calls")
-
-    visit_Await = visit_AsyncFor = visit_AsyncWith = visit_AsyncFunctionDef

@@ -10,7 +10,6 @@ from typing import Any
 
 from ..arrays.halves import widened
 from ..kernels import fallback, formula, pointwise_calls, pointwise_gradients
-from ..ops.base.primitive import Primitive
 from .text_plan import LOCALS, Plan, fill
 
 PULL = """\
@@ -83,7 +82,7 @@ def readable(plan: Plan) -> bool:
     known |= {"index"} if plan.starred else set()
     if plan.pointwise or not plan.formulas or not all(set(names) <= known for names in plan.reads.values()):
         return plan.pointwise
-    return bool(cls.arrays) if plan.reduction else cls.evaluate.__func__ is Primitive.evaluate.__func__
+    return bool(cls.arrays) if plan.reduction else cls.reads.keys() == cls.formulas.keys()
 
 
 def used(plan: Plan) -> dict:

@@ -7,8 +7,8 @@ None where the definition has to do: without a compiler, and for other layouts.
 
 Each argument and result has a kind: ALL has one element per element of x, LINE one number per line with the line's
 dimensions as 1, EACH the same without them, WEIGHT numbers that broadcast to x, NUMBER a single number. The class says them
-(ops/rows.py): `gives` lists the kinds of its results, `roles` those of its arguments, None for settings. `along` names the
-argument with the dimensions of a line, and `scalars` the settings that a kernel takes as numbers.
+(ops/base/program.py): `gives` lists the kinds of its results, `roles` those of its arguments, None for settings. `along` names
+the argument with the dimensions of a line, and `scalars` the settings that a kernel takes as numbers.
 """
 
 from __future__ import annotations

@@ -121,10 +121,10 @@ def test_hooks_of_parameters_are_called_by_a_backward_outside_of_what_is_compile
     w.register_hook(lambda g: g * 3)
     w.register_post_accumulate_grad_hook(lambda t: seen.append(t.grad.tolist()))
     f = compile(lambda x: (w * x).sum(), fullgraph=True)
-    for _ in range(2):
+    for create_graph in (False, False, True):
         w.grad = None
-        f(torch.tensor([1.0, 2.0])).backward()
-    assert seen == [[3, 6], [3, 6]]
+        f(torch.tensor([1.0, 2.0])).backward(create_graph=create_graph)
+    assert seen == [[3, 6]] * 3
 
 
 def test_gradients_of_gradients_of_what_changes_something_else_are_refused():

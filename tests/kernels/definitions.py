@@ -7,11 +7,11 @@ import numpy as np
 
 import minigrad
 from minigrad.kernels import cache, fallback, row_kernels, threads
-from minigrad.kernels.cpu import index_cpu, reductions_cpu, scans_cpu
+from minigrad.kernels.cpu import conv_cpu, index_cpu, reductions_cpu, scans_cpu
 
-MODULES = (fallback, row_kernels, reductions_cpu)
+MODULES = (fallback, row_kernels, reductions_cpu, conv_cpu)
 THRESHOLDS = ((fallback, "FEW"), (index_cpu, "PLACES_FROM"), (scans_cpu, "SCAN_FROM"),
-              (reductions_cpu, "REDUCE_FROM"), (reductions_cpu, "LOOPS_FROM"))  # fmt: skip
+              (reductions_cpu, "REDUCE_FROM"), (reductions_cpu, "LOOPS_FROM"), (conv_cpu, "CONV_FROM"))  # fmt: skip
 
 
 def numbers(shape, dtype="float64", seed=0):

@@ -6,7 +6,7 @@ import pytest
 import minigrad
 from minigrad.kernels import row_kernels
 from tests.floats import FLOATS, some
-from tests.kernels.definitions import agree, from_several_threads, numbers
+from tests.kernels.definitions import agree, numbers
 
 F = minigrad.nn.functional
 
@@ -59,13 +59,6 @@ def test_infinities_and_nan_stay_in_their_channel(monkeypatch):
     agree(monkeypatch, lambda x: batch(x, None, None), x)
     agree(monkeypatch, lambda x: batch(x, None, None), x[:, :, 4])
     agree(monkeypatch, lambda x: F.group_norm(x, 3), x)
-
-
-@pytest.mark.parametrize("name", some(FUNCTIONS, 6))
-def test_several_threads(name, monkeypatch):
-    from_several_threads(
-        monkeypatch, FUNCTIONS[name], numbers((9, 6, 30)), numbers((6,), seed=1), numbers((6,), seed=2)
-    )
 
 
 LAYOUTS = [  # shape, dimensions of lines, shapes of weights; what a kernel sees

@@ -5,7 +5,7 @@ import pytest
 
 import minigrad
 from tests.floats import FLOATS, some
-from tests.kernels.definitions import agree, from_several_threads, numbers
+from tests.kernels.definitions import agree, numbers
 
 F = minigrad.nn.functional
 pytestmark = pytest.mark.filterwarnings(r"ignore:(?s).*\[one-class\]")  # sizes of 1 are tried, too
@@ -39,11 +39,6 @@ def test_infinities_and_nan_stay_in_their_column(name, odd, monkeypatch):
     x[0, 3, 4] = x[1, 0, 5] = x[1, 6, 5] = odd
     x[2, :, 7] = odd
     agree(monkeypatch, FUNCTIONS[name], x)
-
-
-@pytest.mark.parametrize("name", some(FUNCTIONS, 2))
-def test_several_threads(name, monkeypatch):
-    from_several_threads(monkeypatch, FUNCTIONS[name], numbers((9, 7, 30)))
 
 
 def test_classes_are_checked():

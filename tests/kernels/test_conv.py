@@ -1,16 +1,15 @@
 """The kernels of convolutions and pooling say what the definitions say, for every geometry, dtype and layout."""
 
 import itertools
-import threading
 
 import numpy as np
 import pytest
 
 import minigrad
-from minigrad.kernels import fallback, threads
-from minigrad.kernels.cpu import conv_cost, conv_cpu, pool_cpu
+from minigrad.kernels.cpu import conv_cost, conv_cpu
 from minigrad.ops.nn.conv import Conv, ConvInput, ConvWeight, Geometry
 from tests.floats import FLOATS, some
+from tests.kernels.definitions import agree, kernels
 
 F = minigrad.nn.functional
 
@@ -22,15 +21,13 @@ def numbers(shape, dtype, seed=0):
 @pytest.fixture
 def always(monkeypatch):
     """Kernels also for small arrays."""
-    monkeypatch.setattr(conv_cpu, "CONV_FROM", 0)
-    monkeypatch.setattr(fallback, "FEW", 0)
+    with kernels(monkeypatch, True):
+        yield
 
 
 def defined(monkeypatch, f, *args):
     """Return the result of f without kernels."""
-    with monkeypatch.context() as m:
-        m.setattr(conv_cpu, "only_definitions", lambda: True)
-        m.setattr(fallback, "only_definitions", lambda: True)
+    with kernels(monkeypatch, False):
         return f(*args)
 
 
@@ -139,97 +136,17 @@ def gradients(g, x, w, geometry):
     return ConvInput.impl(g, w, x.shape[2:], geometry), ConvWeight.impl(g, x, w.shape[2:], geometry)
 
 
-def network(x, w, b, v):
-    """Return two convolutions with pooling, and the gradients."""
-    tensors = [minigrad.tensor(a, requires_grad=True) for a in (x, w, b, v)]
-    x, w, b, v = tensors
+def convolved(x, w, b, v):
+    """Return two convolutions with pooling."""
     hidden = F.max_pool2d(F.conv2d(x, w, b, padding=1).relu(), 2)
-    out = F.max_pool2d(F.conv2d(hidden, v, stride=2, padding=1), 3, 2, 1)
-    return [t.detach().numpy() for t in (out, *minigrad.autograd.grad(out.sum(), tensors))]
+    return F.max_pool2d(F.conv2d(hidden, v, stride=2, padding=1), 3, 2, 1)
 
 
-def parameters():
-    return [numbers(s, "float64", i) for i, s in enumerate([(6, 3, 16, 16), (8, 3, 3, 3), (8,), (4, 8, 3, 3)])]
+PARAMETERS = [numbers(s, "float64", i) for i, s in enumerate([(6, 3, 16, 16), (8, 3, 3, 3), (8,), (4, 8, 3, 3)])]
 
 
-def test_networks_are_those_of_the_definitions(always, monkeypatch):
-    for found, expected in zip(network(*parameters()), defined(monkeypatch, network, *parameters()), strict=True):
-        close(found, expected)
-
-
-def test_several_threads_give_the_same_and_may_run_at_once(always, monkeypatch):
-    alone = network(*parameters())
-    monkeypatch.setattr(threads, "GRAIN", 100)
-    before, wrong = threads.get_num_threads(), []
-    threads.set_num_threads(3)
-
-    def work():
-        for _ in range(5):
-            for a, b in zip(network(*parameters()), alone, strict=True):
-                if not np.allclose(a, b, rtol=1e-12, atol=1e-12):
-                    wrong.append(threading.get_ident())
-
-    workers = [threading.Thread(target=work) for _ in range(4)]
-    try:
-        for w in workers:
-            w.start()
-        for w in workers:
-            w.join()
-    finally:
-        threads.set_num_threads(before)
-    assert not wrong
-
-
-# ---------------------------------------------------------------------- pooling
-POOLS = [((2, 2), (2, 2), (0, 0), (1, 1)), ((3, 3), (2, 2), (1, 1), (1, 1)), ((2, 3), (1, 2), (0, 1), (3, 2)),
-         ((2, 2), (2, 2), (0, 0), (2, 2)), ((4, 1), (3, 1), (2, 0), (1, 1))]  # fmt: skip
-
-
-def pooled(x, kernel, stride, padding, dilation, ceil):
-    x = minigrad.tensor(x, requires_grad=True)
-    out, places = F.max_pool2d(x, kernel, stride, padding, dilation, ceil, True)
-    g = minigrad.arange(out.numel(), dtype=x.dtype).reshape(out.shape)
-    (dx,) = minigrad.autograd.grad(out, x, g)
-    return [t.detach().numpy() for t in (out, places, dx)]
-
-
-@FLOATS
-@pytest.mark.parametrize("settings", POOLS)
-@pytest.mark.parametrize("ceil", [False, True])
-def test_pooling_finds_the_same_elements(settings, ceil, dtype, always, monkeypatch):
-    x = np.round(numbers((3, 2, 9, 13), dtype) * 2)  # with equal elements
-    x[0, 0, 3, 4:6] = np.nan
-    x[0, 1] = -np.inf
-    x[1, 0, :2] = np.inf
-    for a, b in zip(pooled(x, *settings, ceil), defined(monkeypatch, pooled, x, *settings, ceil), strict=True):
-        np.testing.assert_array_equal(a, b)
-
-
-def test_windows_that_lie_wholly_in_the_padding_have_no_largest_element(always):
-    x = minigrad.ones(3, 2, 2, requires_grad=True)
-    out = F.max_pool2d(x, 2, 1, 1, 3)
-    assert (out == -float("inf")).all()
-    (dx,) = minigrad.autograd.grad(out.sum(), x)
-    assert (dx == 0).all()
-
-
-def test_pooling_over_one_dimension_and_other_layouts(always, monkeypatch):
-    def run(x):
-        x = minigrad.tensor(x, requires_grad=True)
-        out = F.max_pool1d(x.mT, 3, 2, 1)
-        return out.detach().numpy(), minigrad.autograd.grad(out.sum(), x)[0].numpy()
-
-    x = numbers((2, 30, 5), "float32")
-    for a, b in zip(run(x), defined(monkeypatch, run, x), strict=True):
-        np.testing.assert_array_equal(a, b)
-
-
-def test_small_convolutions_and_integers_are_numpys(monkeypatch):
-    monkeypatch.setattr(conv_cpu, "module", None)
-    monkeypatch.setattr(pool_cpu, "module", None)
-    F.conv2d(minigrad.ones(1, 1, 8, 8), minigrad.ones(1, 1, 3, 3))
-    F.conv2d(minigrad.ones(8, 8, 16, 16).long(), minigrad.ones(8, 8, 3, 3).long())
-    F.max_pool2d(minigrad.ones(8, 8, 16, 16).long(), 2)
+def test_networks_are_those_of_the_definitions(monkeypatch):
+    agree(monkeypatch, convolved, *PARAMETERS, scale=200)
 
 
 @pytest.mark.parametrize("images, out", [(2, 5), (40, 3), (2, 1)])

@@ -8,6 +8,7 @@ import pytest
 import minigrad
 from minigrad.errors import InternalError, MinigradWarning
 from minigrad.kernels import cache, fallback, pointwise_calls
+from minigrad.kernels.cpu import conv_cpu, index_cpu, pool_cpu, reductions_cpu, scans_cpu
 from minigrad.nn import functional as F
 from minigrad.warmup import row_functions
 from tests.forked import ROOT, python
@@ -112,6 +113,24 @@ def failing(*_):
 
 
 cause = RuntimeError("the compiler is out of order")
+
+
+ON_FEW = [  # a module of kernels, and a function of 100 floats or 100,000 integers
+    (scans_cpu, lambda x: x.cumsum(0)),
+    (reductions_cpu, lambda x: x.sum()),
+    (conv_cpu, lambda x: F.conv2d(x.reshape(1, 4, 5, -1), x[:36].reshape(1, 4, 3, 3))),
+    (pool_cpu, lambda x: F.max_pool2d(x.long().reshape(1, 4, 5, -1), 2) + 0 * x.sum()),
+    (index_cpu, lambda x: x[minigrad.zeros(x.numel() // 2).long()]),
+    (index_cpu, lambda x: F.embedding(minigrad.zeros(10).long(), x.reshape(-1, 10))),
+]
+
+
+@pytest.mark.parametrize("module, f", ON_FEW)
+def test_small_arrays_and_integers_are_numpys(module, f, monkeypatch):
+    monkeypatch.setattr(module, "module", None)
+    x = minigrad.ones(100, requires_grad=True)
+    f(x).sum().backward()
+    f(minigrad.arange(100_000))
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 import minigrad
 from minigrad.kernels.cpu import index_cpu
 from tests.floats import FLOATS, some
-from tests.kernels.definitions import agree, from_several_threads, kernels, numbers
+from tests.kernels.definitions import agree, kernels, numbers
 
 F = minigrad.nn.functional
 SHAPES = [(4, 9, 5), (9, 4, 1), (1, 9, 30), (3, 2, 2)]
@@ -138,17 +138,6 @@ def test_writes_into_views(monkeypatch):
         return y
 
     agree(monkeypatch, run, numbers((9, 4)), np.argsort(numbers((4, 9)), 1), numbers((4, 9), seed=1))
-
-
-def test_several_threads(monkeypatch):
-    f = lambda x, i, j: x.gather(1, i).index_select(2, j) * x[:, j].sum() + x.scatter_add(1, i, x).sum()
-    from_several_threads(monkeypatch, f, numbers((9, 8, 5)), indices((9, 8, 5), 8), indices((4,), 5))
-
-
-def test_small_arrays_and_integers_are_numpys(monkeypatch):
-    monkeypatch.setattr(index_cpu, "module", None)
-    F.embedding(minigrad.zeros(10).long(), minigrad.ones(9, 3))
-    minigrad.arange(100_000)[minigrad.zeros(50_000).long()]
 
 
 @pytest.mark.parametrize("ignore", [-100, 2])

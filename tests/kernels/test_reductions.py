@@ -8,7 +8,7 @@ import pytest
 import minigrad
 from minigrad.kernels.cpu import reductions_cpu
 from tests.floats import FLOATS, some
-from tests.kernels.definitions import agree, differentiated, from_several_threads, kernels, numbers
+from tests.kernels.definitions import agree, kernels, numbers
 
 REDUCTIONS = {
     "sum": lambda x, dims: x.sum(dims),
@@ -79,30 +79,12 @@ def test_float32_is_as_accurate_as_numpys_pairwise_sums(n, monkeypatch):
     np.testing.assert_allclose(columns, [exact, -exact, exact], rtol=2e-7)
 
 
-def test_several_threads(monkeypatch):
-    from_several_threads(monkeypatch, lambda x: x.sum(2).sum(0) * x.sum(), numbers((6, 7, 50)))
-
-
-@pytest.mark.parametrize("name", some(["amax", "amin", "prod", "norm", "var"], 4))
-def test_several_threads_and_other_reductions(name, monkeypatch):
-    for dims in ((2,), (0,), (0, 1, 2)):
-        f = lambda x, dims=dims: REDUCTIONS[name](x, dims)
-        x = numbers((6, 7, 50)) / 3
-        from_several_threads(monkeypatch, f, x.astype(np.float32) if name == "var" else x)  # float64 has no kernel
-
-
 @pytest.mark.parametrize("name", some(REDUCTIONS, 4))
 def test_long_rows_are_shared_in_pieces(name, monkeypatch):
     monkeypatch.setattr(reductions_cpu, "GRAIN", 1000)
     for n in (8191, 8192, 8193, 3 * 4096 + 17):
         x = np.sign(numbers((n,))) * (1 + numbers((n,), seed=1) / 1000)
         agree(monkeypatch, lambda x: REDUCTIONS[name](x, (0,)), x)
-
-
-def test_small_arrays_and_integers_are_numpys(monkeypatch):
-    monkeypatch.setattr(reductions_cpu, "module", None)
-    differentiated(lambda x: x.sum(), numbers((100,)))
-    differentiated(lambda x: x.sum(), np.arange(100_000))
 
 
 @pytest.mark.parametrize("keepdim", [False, True])

@@ -10,10 +10,10 @@ import pytest
 
 import minigrad
 from minigrad.core.backward import sum_to
-from minigrad.kernels import choose, row_kernels, threads
+from minigrad.kernels import choose, row_kernels
 from minigrad.kernels.fallback import by_numpy
+from minigrad.ops.base.program import Program
 from minigrad.ops.reduce import Sum
-from minigrad.ops.rows import Rows
 from tests.floats import FLOATS, some
 
 F = minigrad.nn.functional
@@ -146,21 +146,6 @@ def test_long_rows_of_float32_are_as_accurate_as_numpys(name, n):
         assert abs(ours - value).max() <= 2 * abs(numpys - value).max() + 2 * scale
 
 
-@pytest.mark.parametrize("name", some(FUNCTIONS))
-def test_several_threads_give_the_same(name, monkeypatch):
-    x = numbers((40, 515), "float64")
-    alone = both(FUNCTIONS[name], x)
-    monkeypatch.setattr(threads, "GRAIN", 1000)
-    before = threads.get_num_threads()
-    threads.set_num_threads(4)
-    try:
-        shared = both(FUNCTIONS[name], x)
-    finally:
-        threads.set_num_threads(before)
-    for a, b in zip(alone, shared, strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-14, atol=1e-14)
-
-
 def test_other_layouts_are_numpys(count):
     x = minigrad.tensor(numbers((64, 128), "float64"))
     for made in (x.mT, x[:, ::2], x.long()):
@@ -214,7 +199,7 @@ def test_generic_mode_has_the_formulas_alone():
     assert done.stdout == "[]\n", done.stderr
 
 
-class Tempered(Rows):
+class Tempered(Program):
     """Softmax of signal * warmth + floor: its parameters have names that no other operation has."""
 
     gives, along, scalars = (row_kernels.ALL,), "way", ("floor",)
@@ -246,5 +231,5 @@ def test_a_batch_dimension_reaches_weights_and_dimensions():
 
 def test_a_class_that_names_no_dimensions_is_refused():
     with pytest.raises(TypeError, match="has no parameter 'dims', which would hold the dimensions of a line"):
-        type("Unsaid", (Rows,), {"gives": (row_kernels.ALL,), "program": lambda signal, way: signal})
+        type("Unsaid", (Program,), {"gives": (row_kernels.ALL,), "program": lambda signal, way: signal})
     gc.collect()  # others look through all classes

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from minigrad.kernels.cpu import scans_cpu
 from minigrad.ops.scan import Recurrence
 from tests.floats import FLOATS, some
-from tests.kernels.definitions import agree, differentiated, from_several_threads, kernels, numbers
+from tests.kernels.definitions import agree, differentiated, kernels, numbers
 
 FUNCTIONS = {
     "cumsum": lambda x, d: x.cumsum(d),
@@ -73,17 +72,3 @@ def test_sums_of_float32_are_carried_in_double_precision(monkeypatch):
         with kernels(monkeypatch, True):
             (found, _) = differentiated(lambda x, d=d: x.cumsum(d), y)
         np.testing.assert_allclose(found, y.astype("float64").cumsum(d), rtol=1e-7)
-
-
-def test_several_threads(monkeypatch):
-    from_several_threads(
-        monkeypatch, lambda x: x.cumsum(1) * (x / 9).cumprod(1) + x.cummax(1).values, numbers((9, 30, 3))
-    )
-    for d in range(3):
-        from_several_threads(monkeypatch, lambda x, d=d: x.prod(d), numbers((9, 30, 3)) / 3)
-
-
-def test_small_arrays_and_integers_are_numpys(monkeypatch):
-    monkeypatch.setattr(scans_cpu, "module", None)
-    differentiated(lambda x: x.cumsum(0), numbers((100,)))
-    differentiated(lambda x: x.cumsum(0), np.arange(100_000))

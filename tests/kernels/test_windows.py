@@ -5,7 +5,7 @@ import pytest
 
 import minigrad
 from tests.floats import FLOATS
-from tests.kernels.definitions import agree, from_several_threads, numbers
+from tests.kernels.definitions import agree, numbers
 
 F = minigrad.nn.functional
 # kernel, stride, padding, dilation, of images of 9 by 11
@@ -19,6 +19,8 @@ CASES = [
     (2, 2, 1, 1),
     (2, 2, 0, 2),
     (2, 3, 0, 1),
+    ((2, 3), (1, 2), (0, 1), (3, 2)),
+    ((4, 1), (3, 1), (2, 0), 1),
 ]
 
 
@@ -36,6 +38,7 @@ def test_largest_of_windows(case, ceil, dtype, monkeypatch):
     agree(monkeypatch, lambda x: F.max_pool2d(x, *case, ceil, True), x[:, :, ::-1].swapaxes(0, 1))
     row = [c if isinstance(c, int) else c[1] for c in case]
     agree(monkeypatch, lambda x: F.max_pool1d(x, *row, ceil, True), x[:, 0])
+    agree(monkeypatch, lambda x: F.max_pool1d(x.mT, *row, ceil, True), x[:, 0])
     planes = [c if isinstance(c, int) else (c[1], *c) for c in case]
     agree(monkeypatch, lambda x: F.max_pool3d(x, *planes, ceil, True), rounded((2, 8, 9, 11), dtype))
 
@@ -54,15 +57,14 @@ def test_infinities_and_nan(dtype, monkeypatch):
     agree(monkeypatch, lambda x: F.max_pool1d(x, 2, return_indices=True), x[:, 0])
 
 
+def test_windows_in_the_padding_have_no_largest_element(monkeypatch):
+    agree(monkeypatch, lambda x: F.max_pool2d(x, 2, 1, 1, 3), numbers((3, 2, 2)))
+
+
 def test_gradients_of_windows_that_overlap_add_up(monkeypatch):
     x = np.zeros((1, 2, 6, 6))
     x[0, :, 2, 3] = 5
     agree(monkeypatch, lambda x: F.max_pool2d(x, 3, 1), x)
-
-
-def test_several_threads(monkeypatch):
-    f = lambda x: (F.max_pool2d(x, 2), F.max_pool2d(x, 3, 2, 1))
-    from_several_threads(monkeypatch, lambda x: f(x)[0].sum() * f(x)[1], numbers((6, 5, 8, 8)))
 
 
 @FLOATS

@@ -1,9 +1,9 @@
-"""Make wrong answers of common kinds from a solution: no return, another sign, exchanged arguments, an endless loop."""
+"""Make answers from a solution: wrong ones of common kinds, such as another sign, and right ones in other forms."""
 
 import ast
 from collections.abc import Callable, Iterator
 
-__all__ = ["made"]
+__all__ = ["forms", "made"]
 
 RESULTS = {  # what a return statement becomes, with X for its value
     "no return": "X",
@@ -74,3 +74,57 @@ def exchanged(f: ast.FunctionDef) -> None:
 def shortened(f: ast.FunctionDef) -> None:
     """Drop the last argument of a function."""
     f.args.args, f.args.defaults = f.args.args[:-1], []
+
+
+def forms(name: str, solution: str) -> Iterator[str]:
+    """Yield a solution in other forms, each as right: names of one's own, vjp for backward, gradients in a list.
+
+    >>> [*forms("double", "def double(x):\\n    y = 2 * x\\n    return y")]
+    ['def double(x):\\n    own_y = 2 * x\\n    return own_y']
+    """
+    trees = [ast.parse(solution) for _ in range(4)]
+    for change, tree in zip((renamed, by_vjp, in_a_list, with_vmap), trees):
+        for node in tree.body:
+            if getattr(node, "name", "") == name:
+                change(node)
+        text = ast.unparse(ast.fix_missing_locations(tree))
+        if text != ast.unparse(ast.parse(solution)):
+            yield text
+
+
+def renamed(top: ast.AST) -> None:
+    """Rename the variables of a function or class that are not arguments."""
+    nodes = [*ast.walk(top)]
+    kept = {a.arg for a in nodes if isinstance(a, ast.arg)}
+    kept |= {n for node in nodes if isinstance(node, ast.Global | ast.Nonlocal) for n in node.names}
+    inside = [n for f in nodes if isinstance(f, ast.FunctionDef) for s in f.body for n in ast.walk(s)]
+    own = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)} - kept
+    for node in inside:
+        if isinstance(node, ast.Name) and node.id in own:
+            node.id = f"own_{node.id}".replace("own_own_", "own_")
+
+
+def methods(top: ast.AST) -> dict[str, ast.FunctionDef]:
+    """Return the methods of a class; none of anything else."""
+    return {
+        f.name: f for f in getattr(top, "body", []) if isinstance(top, ast.ClassDef) and isinstance(f, ast.FunctionDef)
+    }
+
+
+def by_vjp(top: ast.AST) -> None:
+    """Call the backward of a Function by its other name."""
+    if "backward" in methods(top) and "forward" in methods(top):
+        methods(top)["backward"].name = "vjp"
+
+
+def in_a_list(top: ast.AST) -> None:
+    """Return the gradients of a Function in a list."""
+    for node in ast.walk(methods(top).get("backward", ast.Pass())):
+        if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple):
+            node.value = ast.List(node.value.elts, ast.Load())
+
+
+def with_vmap(top: ast.AST) -> None:
+    """Let the rule for vmap be made, which needs a setup_context."""
+    if isinstance(top, ast.ClassDef) and "setup_context" in methods(top) and "vmap" not in ast.unparse(top):
+        top.body.insert(0, ast.parse("generate_vmap_rule = True").body[0])

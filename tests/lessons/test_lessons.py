@@ -17,10 +17,11 @@ from lessons.tracks import tracks
 from tests.distributed.ranks import needs_mpi
 from tests.forked import python
 
+from .made import forms
 from .solved import answers, solutions, solved
 
 LONG = 25, 26, 29, 30, 31, 32, 33  # they compile, train, or start processes, and take ten seconds
-ENOUGH = 2  # other right answers, and wrong ones, to each exercise
+ENOUGH = {"right": 1, "wrong": 2}  # answers to each exercise, beside the solution and its other forms
 
 
 def filled(one: Lesson) -> str:
@@ -86,7 +87,8 @@ for number, (kind, name, word, text) in enumerate({answers!r}):
     ],
 )
 def test_checks_accept_right_answers_and_explain_wrong_ones(one, tmp_path):
-    done = run(filled(one) + JUDGED.format(answers=answers(one)), tmp_path)
+    right = [("right", name, "", text) for name, solution in solutions(one).items() for text in forms(name, solution)]
+    done = run(filled(one) + JUDGED.format(answers=answers(one) + right), tmp_path)
     assert done.returncode == 0, done.stderr.decode()
 
 
@@ -98,7 +100,7 @@ def test_each_exercise_has_answers_hints_and_a_solution(one):
     assert list(one.exercises) == list(solutions(one)) == list(dict.fromkeys(name for _, name, _, _ in answers(one)))
     for name in one.exercises:
         kinds = [kind for kind, which, _, _ in answers(one) if which == name]
-        assert kinds.count("right") >= ENOUGH and kinds.count("wrong") >= ENOUGH, name
+        assert all(kinds.count(kind) >= enough for kind, enough in ENOUGH.items()), name
         assert lessons.hints(name) and all(hint.strip() for hint in lessons.hints(name)), name
 
 

@@ -15,21 +15,16 @@ def rounded_prediction():
     every gradient is 0. Round only to report a result.
     """
     w, x = torch.tensor([0.3, 1.7], requires_grad=True), torch.tensor([1.0, 2.0])
-    prediction = (w * x).round()  # <-
-    loss = ((prediction - 1) ** 2).mean()
+    prediction = (w * x).round()  # - <-
+    loss = ((prediction - 1) ** 2).mean()  # -
+    # + y = w * x
+    # + loss = ((y - 1) ** 2).mean()
     loss.backward()
-
-
-def rounded_prediction_corrected():
-    w, x = torch.tensor([0.3, 1.7], requires_grad=True), torch.tensor([1.0, 2.0])
-    y = w * x
-    loss = ((y - 1) ** 2).mean()
-    loss.backward()
-    print(y.round())
-    y = (w * x).exp()
-    ((y + (y.round() - y).detach() - 1) ** 2).mean().backward()  # straight through
-    (w - w.floor()).sum().backward()  # the part behind the point has derivative 1
-    (w * w.sign()).sum().backward()  # and so has the absolute value
+    # + print(y.round())
+    # + y = (w * x).exp()
+    # + ((y + (y.round() - y).detach() - 1) ** 2).mean().backward()  # straight through
+    # + (w - w.floor()).sum().backward()  # the part behind the point has derivative 1
+    # + (w * w.sign()).sum().backward()  # and so has the absolute value
 
 
 @mistake("floor", "(4, 1)", "gradients of 2 leaves", remedy="y + (y.floor() - y).detach()", says="zero-gradient")

@@ -40,19 +40,14 @@ def column_minus_row_by_hand():
     output meets data; elsewhere such broadcasting is usually intended.
     """
     model, x, y = nn.Linear(3, 1), torch.ones(4, 3), torch.ones(4)
-    loss = (model(x) - y).pow(2).mean()  # <-
+    loss = (model(x) - y).pow(2).mean()  # - <-
+    # + prediction = model(x)
+    # + loss = (prediction.squeeze(1) - y).pow(2).mean() + (prediction - y.reshape(4, 1)).pow(2).mean()
     loss.backward()
-
-
-def column_minus_row_by_hand_corrected():
-    model, x, y = nn.Linear(3, 1), torch.ones(4, 3), torch.ones(4)
-    prediction = model(x)
-    loss = (prediction.squeeze(1) - y).pow(2).mean() + (prediction - y.reshape(4, 1)).pow(2).mean()
-    loss.backward()
-    distances = y[:, None] - y, prediction.squeeze(1)[:, None] - y, x.mean(1, keepdim=True) - y
-    square = torch.ones(4, 4, requires_grad=True)
-    centred = square - square.mean(1, keepdim=True) - square.mean(0)
-    return distances, centred
+    # + distances = y[:, None] - y, prediction.squeeze(1)[:, None] - y, x.mean(1, keepdim=True) - y
+    # + square = torch.ones(4, 4, requires_grad=True)
+    # + centred = square - square.mean(1, keepdim=True) - square.mean(0)
+    # + return distances, centred
 
 
 @mistake("binary_cross_entropy_with_logits", "(4,)", "(4, 1)", remedy="target.reshape(4, 1)", says=ValueError)

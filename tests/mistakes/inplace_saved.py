@@ -128,20 +128,14 @@ def data_assigned_before_backward():
     mode compares the numbers.
     """
     w = torch.tensor([1.0, 2.0], requires_grad=True)
+    # + old = w.detach()
+    # + fixed = (old * torch.ones(2, requires_grad=True)).sum()
     loss = (w * w).sum()
+    # + loss.backward()
     w.data = w.data * 0.5  # <-
-    loss.backward()
-
-
-def data_assigned_before_backward_corrected():
-    w = torch.tensor([1.0, 2.0], requires_grad=True)
-    old = w.detach()
-    fixed = (old * torch.ones(2, requires_grad=True)).sum()
-    loss = (w * w).sum()
-    loss.backward()
-    w.data = w.data * 0.5
-    (w * w).sum().backward()
-    fixed.backward()  # of the old memory, which is unchanged
+    loss.backward()  # -
+    # + (w * w).sum().backward()
+    # + fixed.backward()  # of the old memory, which is unchanged
 
 
 @mistake("SinBackward0", "(2,)", "numpy()", remedy=".numpy().copy()", under="debug")

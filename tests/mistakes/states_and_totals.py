@@ -137,23 +137,17 @@ def total_that_keeps_graphs():
     The sum is tracked, so it keeps the graphs of all rounds, and memory grows.
     """
     w = torch.ones(3, requires_grad=True)
-    total = 0
+    total = 0  # -
+    # + total, exact, both = 0, torch.tensor(0.0), 0
     for i in range(3):
         loss = (w * i).pow(2).sum()
-        loss.backward()
-        total += loss  # <-
-
-
-def total_that_keeps_graphs_corrected():
-    w = torch.ones(3, requires_grad=True)
-    total, exact, both = 0, torch.tensor(0.0), 0
-    for i in range(3):
-        loss = (w * i).pow(2).sum()
-        both += loss
-        loss.backward(retain_graph=True)
-        total += loss.item()
-        exact += loss.detach()
-    both.backward()
+        loss.backward()  # -
+        total += loss  # - <-
+        # + both += loss
+        # + loss.backward(retain_graph=True)
+        # + total += loss.item()
+        # + exact += loss.detach()
+    # + both.backward()
 
 
 @mistake("add_", "()", remedy="loss.item()", says="kept-graph")

@@ -1,6 +1,5 @@
 """Correct losses, Functions and updates that resemble a mistake of silent_losses.py: no check warns about them."""
 
-import copy
 from contextlib import nullcontext
 
 import pytest
@@ -387,30 +386,6 @@ def draw_of_a_buffer():
 
 
 # ---------------------------------------------------------------------- states (own-state)
-def state_that_is_a_copy():
-    model = nn.Linear(3, 1)
-    states = [copy.deepcopy(model.state_dict()), {k: v.clone() for k, v in model.state_dict().items()}]
-    with torch.no_grad():
-        model.weight.add_(1.0)
-    for state in states:
-        model.load_state_dict(state)
-
-
-def state_of_another_model():
-    model, other = nn.Linear(3, 1), nn.Linear(3, 1)
-    state = dict(other.state_dict())
-    with torch.no_grad():
-        model.weight.add_(1.0)
-    model.load_state_dict(state)
-
-
-def state_loaded_at_once():
-    model = nn.Linear(3, 1)
-    with torch.no_grad():
-        model.weight.add_(1.0)
-    model.load_state_dict(dict(model.state_dict()))
-
-
 def state_averaged_into_the_model():
     model, average = nn.Linear(3, 1), nn.Linear(3, 1)
     state = {k: 0.9 * v + 0.1 * model.state_dict()[k] for k, v in average.state_dict().items()}

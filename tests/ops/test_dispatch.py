@@ -125,11 +125,6 @@ def test_formulas_that_overflow_on_their_way_equal_the_definition_without_a_warn
         np.testing.assert_array_equal(found.numpy(), TABLE[name].cls.compute(part.numpy()))
 
 
-def test_incompatible_shapes_are_explained():
-    with pytest.raises(RuntimeError, match=r"mul: the shapes \(2,\) and \(3,\) cannot be broadcast together"):
-        minigrad.ones(2) * minigrad.ones(3)
-
-
 def test_a_number_that_backward_reads_counts_as_saved():
     x = minigrad.tensor([1.0], requires_grad=True)
     y = (x * 2).sum()
@@ -180,6 +175,12 @@ def test_a_write_to_a_saved_operand_is_detected():
     y.add_(1)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         z.sum().backward()
+
+
+def test_an_operand_that_no_gradient_reads_is_not_kept():
+    x, y = minigrad.ones(2, requires_grad=True), minigrad.ones(2)
+    kept = lambda z: [saved is not None for saved in z.grad_fn._saved[:2]]
+    assert (kept(x * y), kept(y * x), kept(x * x)) == ([False, True], [True, False], [True, True])
 
 
 def test_a_leafs_gradient_never_shares_memory():
@@ -237,54 +238,6 @@ def test_an_operation_without_a_fast_path_is_named(name, why):
 def test_an_operation_of_any_number_of_tensors_is_shown_for_two():
     done = subprocess.run([sys.executable, "-m", "minigrad.fast", "cat"], capture_output=True, text=True)
     assert done.returncode == 0 and "def cat(dim, starts, xs0, xs1):" in done.stdout
-
-
-PROGRAMS = [
-    lambda x: x.sum(), lambda x: x.sum(0, True), lambda x: x.mean(1), lambda x: x.t() @ x, lambda x: x[0].expand(2, 3),
-    lambda x: x.reshape(3, 2)[1:], lambda x: minigrad.nn.functional.linear(x, x, x[:, 0]), lambda x: x.amax(0),
-    lambda x: F.cross_entropy(x, minigrad.tensor([2, 0])), lambda x: F.cross_entropy(x, minigrad.tensor([2, -100])),
-    lambda x: F.nll_loss(x, minigrad.tensor([2, 0]), reduction="none"), lambda x: F.embedding(minigrad.tensor([[1, 0, 1]]), x),
-    lambda x: x.gather(1, minigrad.tensor([[2, 2], [0, 1]])), lambda x: F.layer_norm(x, (3,)),
-    lambda x: F.layer_norm(x, (3,), x[0], x[1]), lambda x: F.max_pool2d(x.reshape(1, 1, 2, 3), 2, 1),
-    lambda x: minigrad.cat([x, x * 2]), lambda x: minigrad.cat([x[:1]] * 8), lambda x: minigrad.stack((x, x.detach()), 1),
-    lambda x: x[minigrad.tensor([1, 0, 1])], lambda x: x[minigrad.tensor([1, 0]), minigrad.tensor([[2], [0]])],
-    lambda x: x.index_put((minigrad.tensor([1, 1]),), x * 2), lambda x: x.index_put((minigrad.tensor([1, 1]),), x * 2, True),
-    lambda x: x @ x[0], lambda x: x[0] @ x.t(), lambda x: x[0] @ x[1], lambda x: x.expand(4, 2, 3) @ x.t(),
-    lambda x: x @ x.t().expand(4, 3, 2), lambda x: x.expand(4, 2, 3) @ x[0], lambda x: x[0] @ x.t().expand(4, 3, 2),
-    lambda x: x.reshape([3, 2]), lambda x: x.expand([4, 2, 3]), lambda x: x.permute([1, 0]), lambda x: x.view([-1]),
-    lambda x: x.masked_fill(x > 0, 0.5), lambda x: x.masked_fill(minigrad.tensor([True, False, True]), -1),
-    lambda x: x.scatter(1, minigrad.tensor([[2, 0], [1, 1]]), 3.0), lambda x: x[0].outer(x[1]),
-    lambda x: x.movedim(0, -1), lambda x: x.movedim(-2, 1), lambda x: x.diagonal(), lambda x: x.t().diagonal(),
-    lambda x: x.squeeze(0), lambda x: x.unsqueeze(1).squeeze(1), lambda x: x[:1].squeeze(-2), lambda x: F.glu(x, 0),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_other_operations_equal_their_definitions(program, monkeypatch):
-    x = minigrad.randn(2, 3, dtype=minigrad.float64, requires_grad=True)
-    fast = program(x)
-    (given,) = minigrad.autograd.grad(fast, x, minigrad.ones(fast.shape, dtype=minigrad.float64))
-    with minigrad.autograd.detect_anomaly():  # where nothing is written out
-        slow = program(x)
-        (expected,) = minigrad.autograd.grad(slow, x, minigrad.ones(slow.shape, dtype=minigrad.float64))
-    assert not isinstance(fast.grad_fn, FullNode) and isinstance(slow.grad_fn, FullNode)
-    np.testing.assert_allclose(fast.detach().numpy(), slow.detach().numpy(), rtol=1e-12, atol=1e-13)
-    np.testing.assert_allclose(given.numpy(), expected.numpy(), rtol=1e-12, atol=1e-13)
-
-
-MORE = [lambda x: x * 2 + x / 3, lambda x: 2 / (x * x + 1), lambda x: x.relu() ** 3, lambda x: x.abs().pow(x), F.gelu]
-
-
-@pytest.mark.parametrize("program", PROGRAMS + MORE)
-@pytest.mark.parametrize("transform", [minigrad.func.grad, minigrad.func.hessian])
-def test_second_derivatives_by_transforms_equal_the_definitions(program, transform):
-    x = minigrad.randn(2, 3, dtype=minigrad.float64)
-    slope = minigrad.func.grad(lambda x: (program(x).sin() * program(x)).sum())
-    second = transform(lambda x: (slope(x) * slope(x)).sum())
-    given = second(x)
-    with minigrad.autograd.detect_anomaly():  # where nothing is written out
-        expected = second(x)
-    np.testing.assert_allclose(given.numpy(), expected.numpy(), rtol=1e-10, atol=1e-11)
 
 
 @pytest.mark.parametrize("name", some(WRITTEN, 3))

@@ -81,8 +81,6 @@ def test_polygamma_takes_the_order_as_first_argument_and_as_the_methods_only_one
         x.polygamma(1), torch.polygamma(1, x).numpy()
     )
     assert same(torch.polygamma(0, x), torch.digamma(x).numpy())
-    with pytest.raises(RuntimeError, match="does not support negative n, got -1"):
-        torch.polygamma(-1, x)
 
 
 @pytest.mark.parametrize("name", UNARY)
@@ -92,19 +90,6 @@ def test_integers_become_the_default_dtype_and_float32_is_kept(name):
         assert f(T([1, 0], dtype=kind)).dtype == torch.float32
     x = T([0.9], dtype=torch.float32).requires_grad_()
     assert grad(f(x).sum(), x)[0].dtype == torch.float32
-
-
-@pytest.mark.parametrize("name", ["hypot", "logaddexp"])
-def test_functions_of_floats_refuse_integers(name):
-    with pytest.raises(NotImplementedError, match=f"{name}: not implemented for minigrad.int64"):
-        TABLE[name].function(T([1]), T([2]))
-
-
-def test_in_place_on_integers_is_refused():
-    with pytest.raises(RuntimeError, match="exp_: result type float32 can't be cast to the desired output type int64"):
-        T([1, 2]).exp_()
-    x = T([0.0])
-    assert x.exp_() is x and x.item() == 1
 
 
 @pytest.mark.parametrize("name", ["arcsin", "arccos", "arctan", "arctan2", "arcsinh", "arccosh", "arctanh"])

@@ -153,6 +153,12 @@ CASES = [
     ('torch.where(B(2), T(3), T(2))', 'where', 'the shapes (2,) and (3,) and (2,) cannot', 'give condition and input and'),
     ('torch.where(B(2), T(2))', 'where', 'input or other is missing', 'pass both, or the condition'),
     ('torch.where(True, T(2), T(2))', 'where', "argument 'condition' must be Tensor, not", 'convert it first:'),
+    ('T(2, 3).gather(0, torch.full((1, 3), -3))', 'gather', 'index -3 is out of bounds', 'use indices from 0 to 1'),
+    ('T(2, 3).index_copy(0, I(1, 1) + 2, T(1, 3))',
+     'index_copy', 'index 2 is out of bounds for dimension 0', 'from 0 to 1'),
+    ('T(2, 3).index_fill(0, I(1, 1) + 2, 1.0)',
+     'index_fill', 'index 2 is out of bounds for dimension 0', 'from -2 to 1'),
+    ('T(2, 3).index_put_((0,), T(3))', 'index_put_', 'expected tensors as indices, got int', 'write x[...] = values'),
 ]
 # fmt: on
 

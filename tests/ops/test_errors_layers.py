@@ -155,6 +155,10 @@ CASES = [
     ('F.grid_sample(T(1, 1, 2, 2, 2), T(1, 2, 2, 2, 3), "bicubic")', 'grid_sample', 'only supports 4D', "mode='bilinear'"),
     ('F.triplet_margin_loss(T(2), T(2), T(2), margin=0)', 'triplet_margin_loss', 'got 0', 'write margin=1.0'),
     ('F.layer_norm(T(2, 3), (3,), T(3).double())', 'layer_norm', 'got minigrad.float64', 'weight.to(input.dtype)'),
+    ('F.scaled_dot_product_attention(T(2, 3, 2), T(0, 3, 2), T(0, 3, 2), enable_gqa=True)',
+     'scaled_dot_product_attention', 'not a multiple of the 0 key and 0 value heads', 'give all three a head dimension'),
+    ('F.nll_loss(T(8, 10), torch.full((8,), 10))',
+     'nll_loss', 'Target 10 is out of bounds for 10 classes', 'counted from 0'),
 ]
 # fmt: on
 

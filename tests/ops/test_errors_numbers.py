@@ -125,6 +125,37 @@ CASES = [
     ("torch.set_pool_limit('a')", 'set_pool_limit', 'expected an int, got str', 'pass a number of bytes'),
     ("torch.set_num_threads('a')", 'set_num_threads', 'expected an int, got str', 'write int(n)'),
     ('torch.set_num_threads(0)', 'set_num_threads', 'expected a positive integer, got 0', 'pass 1 for no threads'),
+    ('torch.quantile(T(3).double(), T(1))', 'quantile', 'same dtype as the input', 'dtype='),
+    ("torch.linalg.vector_norm(T(2), 'fro')", 'linalg.vector_norm', "'fro' is a matrix norm", 'write ord=2'),
+    ("torch.linalg.norm(T(2, 2, 2), 'fro')",
+     'linalg.norm', 'must be 1D or 2D, got 3D', 'write dim=(-2, -1) for norms of'),
+    ('torch.norm(I(2, 2, 1))', 'norm', 'floating point or complex, got int64', 'norm(x.float())'),
+    ('torch.rand(2, generator=np.random.default_rng())',
+     'rand', 'minigrad.Generator, got Generator', '.manual_seed(0)'),
+    ('torch.set_rng_state([1, 2])', 'set_state', 'expected a uint8 tensor on the CPU', 'generator.get_state()'),
+    ('torch.randint(size=(2,))', 'randint', 'missing the arguments high or size', 'write randint(high, size) or'),
+    ('torch.randint(2.5, (2,))', 'randint', 'as limits, got low=0 and high=2.5', 'round them first'),
+    ('torch.empty(2, dtype=torch.int8).random_(-129, 5)',
+     'random_', 'the limits -129 and 5 - 1 are out', 'limits that fit'),
+    *[(f'torch.{f}(B(2))', f, 'not implemented for minigrad.bool', 'convert first') for f in ('abs', 'floor', 'round', 'frac')],
+    *[(f'B(2) {operator} B(2)', f, 'not implemented for minigrad.bool', 'convert first')
+      for operator, f in {'//': 'floor_divide', '%': 'remainder', '**': 'pow'}.items()],
+    ('torch.hypot(I(2, 1), I(2, 1))', 'hypot', 'not implemented for minigrad.int64', 'convert first'),
+    ('torch.logaddexp(I(2, 1), I(2, 1))', 'logaddexp', 'not implemented for minigrad.int64', 'convert first'),
+    *[(f'F.{f}(I(3, 1))', f, 'not implemented for minigrad.int64', 'convert first')
+      for f in 'leaky_relu elu selu celu gelu silu mish softplus logsigmoid hardsigmoid hardswish hardshrink'.split()],
+    ('torch.round(I(2, 1), decimals=1)', 'round', 'not implemented for minigrad.int64', 'convert first'),
+    ('I(2, 1) & 2.5', 'bitwise_and', 'not implemented for minigrad.float32', 'convert first'),
+    ('torch.bitwise_left_shift(B(2), B(2))', 'bitwise_left_shift', 'not implemented for minigrad.bool', 'convert first'),
+    ('F.hardtanh(B(3))', 'hardtanh', 'Bool inputs not supported for hardtanh', 'x.float()'),
+    ('I(2, 1) - B(2)', 'sub', 'with a bool tensor is not supported', 'use ~mask'),
+    ('torch.sub(I(2, 1), B(2), alpha=2)', 'sub', 'with a bool tensor is not supported', 'use ~mask'),
+    *[(f'I(2, 1).{call}', call.partition('(')[0], "float32 can't be cast to the desired output type int64", 'x = x.float()')
+      for call in ('add_(1.5)', 'div_(2)', 'true_divide_(2)', 'clamp_(min=0.5)', 'reciprocal_()', 'exp_()')],
+    *[(f'B(2).{call}', call.partition('(')[0], "int64 can't be cast to the desired output type bool", 'convert the tensor')
+      for call in ('mul_(I(2, 1))', 'bitwise_and_(1)')],
+    ('I(2, 1).pow_(-2)', 'pow', 'negative integer powers are not allowed, got -2', 'convert the base: x.float()'),
+    ('I(2, 1).frac_()', 'frac', 'not implemented for minigrad.int64', 'convert first'),
 ]
 # fmt: on
 

@@ -7,6 +7,7 @@ from tests.refusals import check
 # fmt: off
 CASES = [
     ('torch.linalg.lu_factor(torch.zeros(2, 2))', 'linalg.lu_factor', 'U[1,1] is zero', 'use linalg.lu_factor_ex(A)'),
+    ('torch.linalg.lu_factor(S(2, 2), pivot=False)', 'linalg.lu_factor', 'LU without pivoting', 'leave pivot=False out'),
     ('torch.linalg.lu(S(2, 2), pivot=False)', 'linalg.lu', 'LU without pivoting', 'leave pivot=False out'),
     ('torch.linalg.lu_solve(S(2, 2), I(2, 1), S(2, 2))', 'linalg.lu_solve', 'pivots are int64', 'both results of'),
     ('torch.linalg.lu_solve(*torch.linalg.lu_factor(S(2, 2)), T(3, 1))', 'linalg.lu_solve', 'incompatible', 'give B 2'),
@@ -125,6 +126,8 @@ CASES = [
     ('torch.cdist(T(2, 3), T(2, 3).double())', 'cdist', 'expected x1 and x2 to have the same', 'convert one of them:'),
     ('torch.linalg.vecdot(T(2, 3), T(2, 4))', 'linalg.vecdot', 'the shapes (2, 3) and (2, 4)', 'give input and other'),
     ('torch.bmm(T(1, 2, 3), T(4, 3, 5))', 'bmm', 'batches of 1 and 4 matrices (shapes (1, 2,', 'give both the same first'),
+    ("torch.einsum('i', T(2, 2))",
+     'einsum', '(1) does not match the number of dimensions (2)', "write 2 letters for it, or '...'"),
 ]
 # fmt: on
 

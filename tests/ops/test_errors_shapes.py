@@ -230,6 +230,16 @@ CASES = [
     ('T(3).narrow(0, 1.0, 1)', 'narrow', "argument 'start' must be int", 'write start=1'),
     ('T(3).select_scatter(T(2), 0, 1)', 'select_scatter', 'got (2,)', 'pass a src of that shape'),
     ('T(3).index_add(0, I(1, 3), T())', 'index_add', 'as many dimensions', 'source.reshape(-1)'),
+    ('torch.tensor([2**63])', 'tensor', 'overflow: a value does not fit into int64', 'float64'),
+    ('torch.tensor([None])', 'tensor', 'could not infer dtype of NoneType', 'pass numbers, lists of numbers'),
+    ('torch.tensor([1, [2, 3]])', 'tensor', 'mixes numbers and lists at dim 1', 'give every row the same depth'),
+    ('torch.full((2,), 1j)', 'full', 'expected a number, got complex, 1j', 'pass an int, a float or'),
+    ("torch.arange(float('nan'))", 'arange', 'unsupported range: 0 -> nan', 'pass finite numbers'),
+    ('torch.empty_strided((2,), (-1,))', 'empty_strided', 'none negative, got (-1,) for (2,)', 'write empty_strided('),
+    ('T(2).new_full(2, 2)', 'new_full', 'size must be a tuple of integers, got int', 'write new_full((2, 3), 1.0)'),
+    ('torch.Tensor(2, 3.0)', 'Tensor', 'sizes must be integers, got (2, 3.0)', 'write Tensor(2, 3)'),
+    ('torch.Tensor(-1)', 'Tensor', 'must be non-negative, got (-1,)', 'write Tensor(1)'),
+    ('torch.Tensor(None)', 'Tensor', 'data must be a sequence (got NoneType)', 'tensor(value)'),
 ]
 # fmt: on
 

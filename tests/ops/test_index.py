@@ -231,20 +231,6 @@ def test_a_wrong_index_raises_pytorchs_exception_type(index, kind):
     assert x.is_cuda or float(x.sum()) == 0  # a kernel looks at an index when it comes to it
 
 
-@pytest.mark.parametrize(
-    "index, value, kind",
-    [
-        (0, [1.0], TypeError),
-        (0, minigrad.ones(3), RuntimeError),
-        ([0], minigrad.ones(3), RuntimeError),
-        ([0], minigrad.ones(4, dtype=minigrad.float64), RuntimeError),
-    ],
-)
-def test_a_wrong_value_raises_pytorchs_exception_type(index, value, kind):
-    with pytest.raises(kind):
-        minigrad.zeros(3, 4)[index] = value
-
-
 def test_writing_to_a_leaf_or_an_expanded_tensor_is_refused():
     with pytest.raises(RuntimeError, match="leaf"):
         tracked(np.zeros(3))[0] = 1.0
@@ -260,19 +246,8 @@ def test_an_index_changed_between_forward_and_backward_is_detected():
         y.sum().backward()
 
 
-def test_indexing_by_a_batched_mask_is_refused():
-    x = minigrad.tensor(numbers((2, 3)))
-    with pytest.raises(RuntimeError, match="depends on the values"):
-        batched(lambda x: x[x > 0], (x,), (0,), 2)
-
-
 def test_a_small_integer_tensor_is_an_index():
     assert minigrad.arange(3)[minigrad.tensor(1, dtype=minigrad.int8)].item() == 1
-
-
-def test_index_put_takes_tensors():
-    with pytest.raises(TypeError, match="index_put"):
-        minigrad.arange(3.0).index_put_((0,), minigrad.tensor(1.0))
 
 
 @pytest.mark.parametrize(

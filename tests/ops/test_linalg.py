@@ -1,7 +1,4 @@
-"""Linear equations, decompositions, norms, distances: against NumPy, by their defining equations, and differentiated.
-
-Losses of decompositions do not depend on the signs that a library chooses for vectors.
-"""
+"""Linear equations, decompositions, norms, distances: by their defining equations, where matrices are singular, and large."""
 
 import math
 import subprocess
@@ -15,7 +12,7 @@ from hypothesis import strategies as st
 import minigrad as torch
 from minigrad import linalg
 from minigrad.autograd import grad, gradcheck, gradgradcheck
-from tests.ops.linear import leaf, positive, random, symmetric, tensor
+from tests.ops.linear import leaf, random, symmetric, tensor
 
 SHAPES = [(3, 3), (4, 2), (2, 4), (2, 3, 2), (2, 2, 3), (1, 1)]
 WEIGHTS = random(5, 5, seed=42)
@@ -28,40 +25,7 @@ def check(f, *arrays, second=True):
     assert not second or gradgradcheck(f, leaves)
 
 
-def weighted(x):
-    """Return a fixed generic weight per element of the last two dimensions."""
-    return x * tensor(WEIGHTS[: x.shape[-2], : x.shape[-1]])
-
-
-def mirrored(x):
-    """Symmetric, whatever x is."""
-    return x + x.mT
-
-
 # ---------------------------------------------------------------------- inverse, solutions, determinants
-def test_inverse_and_its_derivatives():
-    a = positive(2, 3, 3)
-    assert np.allclose(linalg.inv(tensor(a)).numpy() @ a, np.eye(3))
-    check(linalg.inv, a)
-
-
-@pytest.mark.parametrize(
-    "a, b", [((3, 3), (3,)), ((3, 3), (3, 2)), ((2, 3, 3), (2, 3)), ((2, 3, 3), (3,)), ((2, 1, 3, 3), (2, 3, 1))]
-)
-def test_solve_with_vectors_and_batches(a, b):
-    A, B = positive(*a), random(*b)
-    X = linalg.solve(tensor(A), tensor(B)).numpy()
-    vector = len(b) == 1 or b == a[:-1]
-    assert np.allclose((A @ X[..., None])[..., 0] if vector else A @ X, B)
-    check(linalg.solve, A, B)
-
-
-def test_solve_from_the_right():
-    A, B = positive(3, 3), random(2, 3)
-    assert np.allclose(linalg.solve(tensor(A), tensor(B), left=False).numpy() @ A, B)
-    check(lambda a, b: linalg.solve(a, b, left=False), A, B)
-
-
 @given(
     st.booleans(),
     st.booleans(),
@@ -79,28 +43,9 @@ def test_solve_triangular_reads_one_triangle(upper, left, unit, lead, k, n):
     assert np.allclose(M @ X if left else X @ M, np.broadcast_to(B, X.shape))
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{"upper": True}, {"upper": False}, {"upper": True, "left": False}, {"upper": False, "unitriangular": True}],
-)
-def test_derivatives_of_solve_triangular(options):
-    check(lambda a, b: linalg.solve_triangular(a, b, **options), random(2, 3, 3) + 3 * np.eye(3), random(3, 3))
-
-
 def test_solve_triangular_of_a_singular_matrix_is_not_finite():
     out = linalg.solve_triangular(torch.zeros(2, 2), torch.ones(2, 1), upper=True)
     assert not np.isfinite(out.numpy()).any()
-
-
-@pytest.mark.parametrize("shape", [(3, 3), (2, 2, 2), (1, 1), (0, 0), (0, 2, 2)])
-def test_determinants_are_numpys(shape):
-    a = random(*shape)
-    sign, log = linalg.slogdet(tensor(a))
-    assert np.allclose(torch.det(tensor(a)).numpy(), np.linalg.det(a))
-    assert np.allclose(sign.numpy(), np.linalg.slogdet(a)[0]) and np.allclose(log.numpy(), np.linalg.slogdet(a)[1])
-    if a.size:
-        check(torch.det, a)
-        check(lambda x: linalg.slogdet(x)[1], a)
 
 
 @pytest.mark.parametrize("rank", [2, 1, 0])
@@ -116,7 +61,6 @@ def test_determinant_of_singular_matrices_has_derivatives_of_both_orders(rank):
 def test_logdet_of_negative_and_zero_determinants():
     assert math.isnan(torch.logdet(torch.tensor([[0.0, 1.0], [1.0, 0.0]])).item())
     assert torch.logdet(torch.zeros(2, 2)).item() == -math.inf
-    check(torch.logdet, positive(2, 3, 3))
 
 
 def test_slogdet_of_a_singular_matrix_has_no_finite_gradient_but_does_not_raise():
@@ -156,53 +100,15 @@ def test_matrices_without_the_requested_factor_raise_linalgerror_with_their_inde
     assert isinstance(caught.value, RuntimeError)
 
 
-@pytest.mark.parametrize(
-    "call, words",
-    [
-        (lambda: linalg.inv(torch.ones(2, 3)), "square matrices, but they are 2 by 3"),
-        (lambda: torch.det(torch.ones(2, 3)), "square"),
-        (lambda: linalg.eigh(torch.ones(3)), "at least 2 dimensions"),
-        (lambda: linalg.inv(torch.ones(2, 2, dtype=torch.int64)), "floating point"),
-        (lambda: linalg.solve(torch.eye(3), torch.ones(2)), "incompatible shapes"),
-        (lambda: linalg.solve(torch.eye(3), torch.ones(3, dtype=torch.float64)), "same dtype"),
-        (lambda: linalg.qr(torch.ones(2, 2), "x"), "unrecognized mode 'x'"),
-        (lambda: linalg.eigh(torch.eye(2), UPLO="x"), "UPLO"),
-        (lambda: linalg.matrix_norm(torch.eye(2), 3), "order 3 is not supported"),
-        (lambda: linalg.norm(torch.ones(2, 2, 2), 2), "1D or 2D, got 3D"),
-        (lambda: torch.cdist(torch.ones(2, 3), torch.ones(2, 4)), "same number of columns, got 3 and 4"),
-        (lambda: torch.cdist(torch.ones(2), torch.ones(2, 4)), "at least 2D"),
-    ],
-)
-def test_arguments_that_do_not_fit_are_refused(call, words):
-    with pytest.raises(RuntimeError, match=words):
-        call()
-
-
 # ---------------------------------------------------------------------- decompositions
-@pytest.mark.parametrize("upper", [False, True])
-def test_cholesky_factor(upper):
-    a = positive(2, 3, 3)
-    factor = linalg.cholesky(tensor(a), upper=upper).numpy()
-    assert np.allclose(np.swapaxes(factor, -1, -2) @ factor if upper else factor @ np.swapaxes(factor, -1, -2), a)
-    check(lambda x: linalg.cholesky(mirrored(x), upper=upper), a)
+@pytest.mark.parametrize("shape", [(2, 3, 2), (2, 2, 3)])
+@pytest.mark.parametrize("f", [linalg.qr, lambda x: linalg.svd(x, full_matrices=False), linalg.pinv, linalg.svdvals])
+def test_batches_of_tall_and_wide_matrices_have_derivatives_of_both_orders(f, shape):
+    def squares(x):  # which do not know signs
+        found = f(x)
+        return torch.cat([(t * t).flatten() for t in (found if isinstance(found, tuple) else (found,))])
 
-
-@pytest.mark.parametrize("upper", [False, True])
-def test_cholesky_solve_and_inverse(upper):
-    a, b = positive(3, 3), random(3, 2)
-    factor = torch.cholesky(tensor(a), upper)
-    assert np.allclose(a @ torch.cholesky_solve(tensor(b), factor, upper).numpy(), b)
-    assert np.allclose(a @ torch.cholesky_inverse(factor, upper).numpy(), np.eye(3))
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_qr_is_a_factorization_with_derivatives_of_both_orders(shape):
-    a = random(*shape)
-    Q, R = linalg.qr(tensor(a))
-    assert np.allclose((Q @ R).numpy(), a) and np.allclose(R.numpy(), np.triu(R.numpy()))
-    assert np.allclose((Q.mT @ Q).numpy(), np.eye(min(shape[-2:])))
-    check(lambda x: torch.cat([(t * t).flatten() for t in linalg.qr(x)]), a)  # squares do not know signs
-    check(lambda x: (lambda f: weighted(f.Q) @ f.R)(linalg.qr(x)), a)
+    check(squares, random(*shape))
 
 
 def test_qr_modes():
@@ -220,23 +126,11 @@ def test_qr_modes_without_a_gradient_say_so_in_backward(mode):
 
 
 @pytest.mark.parametrize("UPLO", ["L", "U"])
-def test_eigh_is_a_decomposition_with_derivatives_of_both_orders(UPLO):
+def test_eigh_is_a_decomposition(UPLO):
     a = symmetric(2, 3, 3)
     w, v = linalg.eigh(tensor(a), UPLO)
     assert np.allclose((v @ torch.diag_embed(w) @ v.mT).numpy(), a)
     assert np.allclose(w.numpy(), np.linalg.eigvalsh(a))
-    check(lambda x: linalg.eigh(mirrored(x), UPLO).eigenvalues, a)
-    check(
-        lambda x: (lambda f: (f.eigenvectors * f.eigenvalues.exp().unsqueeze(-2)) @ f.eigenvectors.mT)(
-            linalg.eigh(mirrored(x), UPLO)
-        ),
-        a / 4,
-    )
-    check(lambda x: linalg.eigh(mirrored(x), UPLO).eigenvectors ** 2, a)
-
-
-def test_eigvalsh_has_derivatives_of_both_orders():
-    check(lambda x: linalg.eigvalsh(mirrored(x)), symmetric(2, 3, 3))
 
 
 def test_eigenvalues_have_gradients_where_they_coincide():
@@ -250,14 +144,11 @@ def test_gradient_of_eigenvectors_is_symmetric():
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_svd_is_a_decomposition_with_derivatives_of_both_orders(shape):
+def test_svd_is_a_decomposition(shape):
     a = random(*shape)
     U, S, Vh = linalg.svd(tensor(a), full_matrices=False)
     assert np.allclose((U @ torch.diag_embed(S) @ Vh).numpy(), a)
     assert np.allclose(S.numpy(), np.linalg.svd(a, compute_uv=False))
-    check(linalg.svdvals, a)
-    check(lambda x: torch.cat([(t * t).flatten() for t in linalg.svd(x, full_matrices=False)]), a)
-    check(lambda x: (lambda f: weighted((f.U * (f.S**2).unsqueeze(-2)) @ f.Vh))(linalg.svd(x, full_matrices=False)), a)
 
 
 def test_full_svd_has_the_gradient_of_the_reduced_one():
@@ -273,17 +164,6 @@ def test_older_svd_gives_v_itself():
     assert torch.svd(tensor(a), compute_uv=False).U.abs().sum().item() == 0
 
 
-@pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 4), (2, 3, 2)])
-def test_pinv_is_numpys_with_derivatives_of_both_orders(shape):
-    a = random(*shape)
-    assert np.allclose(linalg.pinv(tensor(a)).numpy(), np.linalg.pinv(a))
-    check(linalg.pinv, a)
-
-
-def test_pinv_of_a_matrix_that_keeps_its_low_rank():
-    check(lambda x, y: linalg.pinv(x @ y), random(4, 2), random(2, 3), second=False)
-
-
 def test_rank_and_its_tolerances():
     a = np.diag([10.0, 1.0, 1e-3, 1e-20])
     found = [
@@ -291,27 +171,6 @@ def test_rank_and_its_tolerances():
         for o in ({}, {"rtol": 0.05}, {"atol": 0.1}, {"atol": 0.0, "rtol": 0.0})
     ]
     assert found == [3, 2, 2, 4] and linalg.matrix_rank(tensor(a)).dtype == torch.int64
-
-
-@pytest.mark.parametrize(
-    "f",
-    [
-        linalg.inv,
-        linalg.cholesky,
-        linalg.svdvals,
-        linalg.pinv,
-        torch.det,
-        linalg.eigvalsh,
-        lambda x: linalg.qr(x).R,
-        lambda x: linalg.eigh(x).eigenvectors,
-        lambda x: torch.cdist(x, x + 1),
-        lambda x: linalg.solve(x, x),
-    ],
-)
-def test_float32_is_kept_in_forward_and_backward(f):
-    x = leaf(positive(3, 3).astype(np.float32))
-    out = f(x)
-    assert out.dtype == torch.float32 and grad(out.sum(), x)[0].dtype == torch.float32
 
 
 # ---------------------------------------------------------------------- norms and distances
@@ -323,13 +182,6 @@ def test_matrix_norms_are_numpys(ord):
         assert np.allclose(linalg.matrix_norm(tensor(a), ord, keepdim=keepdim).numpy(), expected)
     assert np.allclose(linalg.norm(tensor(a), ord, (2, 0)).numpy(), np.linalg.norm(a, ord, (2, 0)))
     check(lambda x: linalg.matrix_norm(x, ord), a)
-
-
-@pytest.mark.parametrize("ord", [0, 1, 2, 3.5, math.inf, -math.inf])
-def test_vector_norms_are_numpys(ord):
-    a = random(3, 4)
-    assert np.allclose(linalg.vector_norm(tensor(a), ord, 1).numpy(), np.linalg.norm(a, ord, 1))
-    assert np.allclose(linalg.vector_norm(tensor(a), ord).numpy(), np.linalg.norm(a.ravel(), ord))
 
 
 @pytest.mark.parametrize("p", [1, -1, math.inf, "fro", 2, -2, None])

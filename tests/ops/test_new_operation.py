@@ -21,7 +21,6 @@ from minigrad.ops.dimensions import axes, axis
 from minigrad.ops.elementary import exp
 from minigrad.ops.order import Amax
 from minigrad.ops.reduce import Sum
-from minigrad.ops.rows import Rows
 from minigrad.testing.operations import row
 from minigrad.testing.samples import call
 from tests import table
@@ -29,7 +28,9 @@ from tests.live.again import computed
 from tests.live.node import LiveError, Page
 from tests.live.test_record import compare
 from tests.live.test_table_again import record
+from viz.live.library import Library
 from viz.live.record import texts_of
+from viz.live.translated import Writer
 
 
 class Bump(Pointwise):
@@ -164,7 +165,7 @@ class Ends(Program):
     program = lambda x: (x[0], (last := x[-1] * 2), last[:2])
 
 
-class Tempered(Rows):
+class Tempered(Program):
     """exp(loads / heat) over its sum along lines."""
 
     gives, along, scalars = (row_kernels.ALL,), "lines", ("heat",)
@@ -336,6 +337,25 @@ def test_the_documentations_table_has_its_row(name):
 def test_a_page_leaves_what_it_cannot_translate_as_it_was_recorded():
     with Page(["raised(x)"]) as page, pytest.raises(LiveError, match="raised is not live"):
         page.evaluate("raised(x)", {"x": np.ones(3)})
+
+
+def grown_in_place(ground):
+    same = ground
+    same += 1
+    return ground
+
+
+def answered(ground):
+    try:
+        return ground.reshape(2, 2)
+    except RuntimeError:
+        return ground
+
+
+@pytest.mark.parametrize("program", [grown_in_place, answered])
+def test_a_page_translates_no_write_to_a_value_of_two_names_and_no_answer_to_an_error(program):
+    with pytest.raises(NotImplementedError):
+        Writer(Library.of(0).functions, program, (), False).text()
 
 
 @pytest.mark.parametrize(("name", "sample"), [(n, s) for n, s in CALLS if n in LIVE])

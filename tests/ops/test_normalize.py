@@ -11,21 +11,10 @@ def random(*shape, seed=0):
     return minigrad.tensor(np.random.default_rng(seed).standard_normal(shape))
 
 
-def test_layer_norm_has_mean_zero_and_variance_one():
-    y = F.layer_norm(random(4, 6) * 5 + 3, (6,), eps=0.0).numpy()
-    assert np.allclose(y.mean(-1), 0) and np.allclose(y.var(-1), 1)
-
-
 def test_norms_are_one_operation_over_different_dimensions():
     x = random(2, 4, 3)
     assert np.allclose(F.group_norm(x, 1).numpy(), F.layer_norm(x, (4, 3)).numpy())
     assert np.allclose(F.group_norm(x, 4).numpy(), F.instance_norm(x).numpy())
-
-
-def test_gradient_of_layer_norm_is_orthogonal_to_shift_and_scale():
-    x = random(3, 5).requires_grad_()
-    (F.layer_norm(x, (5,), eps=0.0) * random(3, 5, seed=1)).sum().backward()
-    assert np.allclose(x.grad.numpy().sum(-1), 0) and np.allclose((x.grad * x.detach()).numpy().sum(-1), 0)
 
 
 def test_large_mean_in_float32_does_not_destroy_the_variance():
@@ -106,12 +95,6 @@ def test_alpha_dropout_keeps_mean_and_variance():
     assert abs(y.mean()) < 0.03 and abs(y.var() - 1) < 0.04
 
 
-def test_embedding_adds_the_gradients_of_equal_indices():
-    w = minigrad.zeros(4, 2).requires_grad_()
-    F.embedding(minigrad.tensor([[1, 3], [1, 1]]), w).sum().backward()
-    assert w.grad.tolist() == [[0, 0], [3, 3], [0, 0], [1, 1]]
-
-
 def test_padding_row_is_read_and_gets_no_gradient():
     w = minigrad.ones(4, 2).requires_grad_()
     out = F.embedding(minigrad.tensor([1, 3, 1]), w, padding_idx=-3)
@@ -144,23 +127,6 @@ def test_batch_norm_of_an_empty_batch_is_empty():
     out = F.batch_norm(minigrad.ones(0, 3), mean, minigrad.ones(3), w, training=True)
     out.sum().backward()
     assert out.shape == (0, 3) and mean.tolist() == [1, 1, 1] and w.grad.tolist() == [0, 0, 0]
-
-
-@pytest.mark.parametrize("call, kind, words", [
-    (lambda x: F.layer_norm(x, (3,)), RuntimeError, "expected input with shape"),
-    (lambda x: F.layer_norm(x, 4), TypeError, "tuple of ints"),
-    (lambda x: F.layer_norm(x, (4,), minigrad.ones(3)), RuntimeError, "weight"),
-    (lambda x: F.group_norm(x, 3), RuntimeError, "divisible"),
-    (lambda x: F.batch_norm(x, None, None), RuntimeError, "running_mean"),
-    (lambda x: F.batch_norm(x[:1], None, None, training=True), ValueError, "more than 1 value"),
-    (lambda x: F.dropout(x, 1.5), ValueError, "between 0 and 1"),
-    (lambda x: F.embedding(minigrad.tensor([2]), x), IndexError, "out of range"),
-    (lambda x: F.embedding(x, x), RuntimeError, "integer indices"),
-    (lambda x: F.embedding(minigrad.tensor([1]), x, sparse=True), NotImplementedError, "sparse"),
-])  # fmt: skip
-def test_arguments_that_do_not_fit_are_refused_with_their_numbers(call, kind, words):
-    with pytest.raises(kind, match=words):
-        call(minigrad.ones(2, 4))
 
 
 @pytest.mark.parametrize("n", [2, 3, 300])

@@ -138,12 +138,6 @@ def test_an_empty_tensor_has_no_extreme(name):
     assert all(t.shape == (0,) for t in (found if isinstance(found, tuple) else (found,)))
 
 
-@pytest.mark.parametrize("name", ["max", "min", "amax", "amin", "argmax", "argmin"])
-def test_a_missing_dimension_is_an_index_error(name):
-    with pytest.raises(IndexError, match="Dimension out of range"):
-        getattr(torch, name)(torch.zeros(2, 3), 2)
-
-
 @pytest.mark.parametrize("dtype", [torch.int64, torch.float32, torch.bool])
 def test_extremes_of_no_rows_are_no_elements(dtype):
     x = torch.zeros(0, 3, dtype=dtype)

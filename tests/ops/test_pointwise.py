@@ -109,42 +109,15 @@ def test_bools_add_as_or_and_multiply_as_and():
     assert torch.square(b).tolist() == [1, 0] and (b**2).dtype == torch.int64
 
 
-@pytest.mark.parametrize(
-    "f",
-    [
-        lambda b: b - b,
-        lambda b: b - True,
-        lambda b: T([1, 2]) - b,
-        lambda b: torch.sub(T([1, 2]), b, alpha=2),
-        lambda b: -b,
-    ],
-)
-def test_bools_cannot_be_subtracted_or_negated(f):
-    with pytest.raises(RuntimeError, match="operator, .* a bool tensor is not supported"):
-        f(T([True, False]))
-
-
-@pytest.mark.parametrize(
-    "f", [abs, torch.floor, torch.round, torch.frac, lambda b: b // b, lambda b: b % b, lambda b: b**b]
-)
-def test_operations_without_bools_say_so(f):
-    with pytest.raises(NotImplementedError, match=r"not implemented for minigrad\.bool"):
-        f(T([True, False]))
-
-
 def test_rounding_does_not_change_integers():
     for f in (torch.floor, torch.ceil, torch.trunc, torch.round):
         assert f(T([1, -2])).dtype == torch.int64 and f(T([1, -2])).tolist() == [1, -2]
-    with pytest.raises(NotImplementedError, match="not implemented for minigrad.int64"):
-        torch.round(T([1]), decimals=1)
     assert same(torch.round(T([0.5, 1.5, 2.5])), [0, 2, 2])
     assert same(torch.round(T([123.456]), decimals=-1), [120])
 
 
 # ---------------------------------------------------------------------- powers
 def test_integers_to_negative_powers():
-    with pytest.raises(RuntimeError, match="Integers to negative integer powers are not allowed"):
-        T([1, 2]) ** -1
     assert (T([1, -1, -1, 2, 0]) ** T([-1, -3, -2, -1, -1])).tolist() == [1, -1, 1, 0, 0]
     assert (2 ** T([-1, 3])).tolist() == [0, 8]
     assert (T([2, 3]) ** 2.5).dtype == torch.float32
@@ -213,31 +186,12 @@ def test_scaled_sums():
     assert torch.sub(T([3], dtype=torch.uint8), T([2], dtype=torch.uint8), alpha=2).tolist() == [255]
     y = leaf(1.0)
     assert grad(torch.add(T([1.0]), y, alpha=2.5), y)[0].item() == 2.5
-    with pytest.raises(RuntimeError, match="alpha must not be a floating point number"):
-        torch.add(T([1]), T([1]), alpha=2.5)
-
-
-def test_mixtures_check_their_dtypes():
     assert torch.addcmul(T([1, 2]), T([1, 2]), T([1, 2]), value=2.9).tolist() == [3, 10]
-    with pytest.raises(RuntimeError, match="Integer division with addcdiv"):
-        torch.addcdiv(T([1.0]), T([1]), T([1]))
-    with pytest.raises(RuntimeError, match="expected dtype minigrad.float32 for `end` but got dtype minigrad.float64"):
-        torch.lerp(T([1.0]), T([1.0], dtype=torch.float64), 0.5)
-    with pytest.raises(NotImplementedError, match="lerp: not implemented for minigrad.int64"):
-        torch.lerp(T([1]), T([1]), 0.5)
-    with pytest.raises(RuntimeError, match="rounding_mode to be one of None, 'trunc', or 'floor' but found 'up'"):
-        torch.div(T([1.0]), 2, rounding_mode="up")
 
 
-def test_operands_have_to_be_tensors_or_numbers():
-    with pytest.raises(TypeError, match="add: argument .other. must be Tensor or a number, not str"):
-        torch.add(T([1.0]), "a")
+def test_a_text_is_no_operand():
     with pytest.raises(TypeError, match="unsupported operand"):
         T([1.0]) + "a"
-    with pytest.raises(
-        RuntimeError, match=r"add: the shapes \(2,\) and \(3,\) cannot be broadcast .*dimension -1 has sizes 2 and 3"
-    ):
-        T([1.0, 2.0]) + T([1.0, 2.0, 3.0])
 
 
 # ---------------------------------------------------------------------- in place, and out=
@@ -251,14 +205,6 @@ def test_in_place_forms_write_and_keep_the_dtype():
     i //= 2
     assert i.tolist() == [3, -4]
     assert T([1, 2], dtype=torch.uint8).mul_(T([3, 100])).tolist() == [3, 200]
-
-
-@pytest.mark.parametrize(
-    "f", [lambda i: i.add_(1.5), lambda i: i.div_(2), lambda i: i.true_divide_(2), lambda i: i.clamp_(min=0.5)]
-)
-def test_in_place_refuses_to_write_floats_into_integers(f):
-    with pytest.raises(RuntimeError, match="result type .*float32 can't be cast to the desired output type .*int64"):
-        f(T([1, 2]))
 
 
 def test_out_of_another_shape_is_resized_with_a_warning_where_it_has_elements():
@@ -275,20 +221,6 @@ def test_nodes_have_pytorchs_names_where_classes_are_named_differently():
     assert names == [n + "Backward0" for n in ("Add", "Sub", "Pow", "Log1P", "Deg2Rad", "Rad2Deg", "Div")]
 
 
-def test_in_place_forms_refuse_integers_where_the_operation_does():
-    with pytest.raises(RuntimeError, match="result type float32 can't be cast"):
-        T([1, 2]).reciprocal_()
-    with pytest.raises(RuntimeError, match="negative integer powers are not allowed, got -2"):
-        T([1, 2]).pow_(-2)
-    with pytest.raises(NotImplementedError, match="frac: not implemented for minigrad.int64"):
-        T([1, 2]).frac_()
-
-
-def test_in_place_refuses_to_write_numbers_into_bools():
-    with pytest.raises(RuntimeError, match="result type .*int64 can't be cast to the desired output type .*bool"):
-        T([True]).mul_(T([2]))
-
-
 def test_in_place_is_differentiated_with_the_value_before():
     x = leaf(3.0)
     y = x * 1
@@ -300,8 +232,6 @@ def test_in_place_is_differentiated_with_the_value_before():
 def test_out_takes_a_tensor_to_write_into():
     out = torch.zeros(2)
     assert torch.add(T([1, 2]), T([3, 4]), out=out) is out and out.tolist() == [4, 6]
-    with pytest.raises(RuntimeError, match="can't be cast to the desired output type"):
-        torch.mul(T([1.5]), 2, out=T([1]))
 
 
 # ---------------------------------------------------------------------- the fused kernels

@@ -119,20 +119,3 @@ def test_norms_of_empty_tensors():
     for p in (INF, -INF, -1):
         with pytest.raises(RuntimeError, match="does not have an identity"):
             torch.norm(torch.zeros(0, 3), p, 0)
-
-
-def test_errors_of_norms():
-    with pytest.raises(RuntimeError, match="floating point"):
-        torch.norm(torch.arange(3))
-    with pytest.raises(RuntimeError, match="'spam' is not a vector norm"):
-        torch.norm(torch.ones(3), "spam")
-    for f, kind in ((torch.linalg.norm, RuntimeError), (torch.linalg.vector_norm, TypeError)):
-        with pytest.raises(kind, match=f"linalg.{f.__name__.split('.')[-1]}: 'fro' is a matrix norm"):
-            f(torch.ones(3), "fro")
-    with pytest.raises(IndexError):
-        torch.norm(torch.ones(3), 2, 1)
-
-
-def test_dist_is_the_norm_of_the_difference():
-    assert torch.dist(torch.tensor([1.0, 2.0]), torch.tensor([4.0, 6.0])).item() == 5
-    assert gradient(lambda x: torch.dist(x, x.detach()), [1.0, 2.0]) == [0, 0]

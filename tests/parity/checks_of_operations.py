@@ -81,17 +81,16 @@ def first(m, out, inputs, create_graph=False):
     return grads, outs
 
 
+def with_zeros(m, grads, inputs):
+    """Return gradients by the inputs, zeros where there is none."""
+    return [m.zeros_like(i) if g is None else g for i, g in zip(inputs, grads or [None] * len(inputs))]
+
+
 def gradients(op):
     """Return the derivatives with respect to all inputs that have one."""
     n = 0
     for sample in samples(op, torch.float64, True) if differentiable(op) else ():
-        found = []
-        for m, out, inputs in both(op, sample):
-            if inputs:
-                grads, _ = first(m, out, inputs)
-                found.append(
-                    [m.zeros_like(i) if g is None else g for i, g in zip(inputs, grads or [None] * len(inputs))]
-                )
+        found = [with_zeros(m, first(m, out, inputs)[0], inputs) for m, out, inputs in both(op, sample) if inputs]
         if found:
             compare(*found, text(sample), drawn=drawn(op))
             n += 1
@@ -106,10 +105,7 @@ def second_gradients(op):
         for m, out, inputs in both(op, sample):
             if inputs:
                 grads, _ = first(m, out, inputs, create_graph=True)
-                seconds, _ = first(m, [g for g in grads if g is not None], inputs)
-                found.append(
-                    [m.zeros_like(i) if g is None else g for i, g in zip(inputs, seconds or [None] * len(inputs))]
-                )
+                found.append(with_zeros(m, first(m, [g for g in grads if g is not None], inputs)[0], inputs))
         if found:
             compare(*found, text(sample), SECOND, drawn(op))
             n += 1
@@ -200,14 +196,14 @@ def errors(op):
 
 # ---------------------------------------------------------------------- results written into tensors
 def inplace(op):
-    """Check that the method with a _ writes the result into its tensor."""
+    """Check that the method with a _ writes the result into its tensor, and the gradients of what was written."""
     if op.inplace_variant is None:
         return 0
     name, n = getattr(op.inplace_variant, "__name__", ""), 0
     own = found(minigrad.Tensor, name) if name.endswith("_") else rebound(op.inplace_variant)
     if own is None:
         raise Apart(f"there is no Tensor.{name}")
-    for sample in samples(op, torch.float64) if op.supports_dtype(torch.float64, "cpu") else ():
+    for sample in samples(op, torch.float64, differentiable(op)) if op.supports_dtype(torch.float64, "cpu") else ():
         x, args, kwargs = handed_over(sample)
         theirs = sample.input.clone()
         try:
@@ -219,7 +215,14 @@ def inplace(op):
         compare(theirs, ours, text(sample), drawn=drawn(op))
         if result is not ours:
             raise Apart(f"{text(sample)}: Tensor.{name} returns another tensor")
+        inputs = leaves((sample.input, sample.args, sample.kwargs))
         n += 1
+        try:
+            grads = with_zeros(torch, first(torch, theirs, inputs)[0], inputs)
+        except NotImplementedError:
+            continue  # PyTorch lacks the derivative
+        inputs = leaves((x, args, kwargs))
+        compare(grads, with_zeros(minigrad, first(minigrad, ours, inputs)[0], inputs), text(sample), drawn=drawn(op))
     return n
 
 

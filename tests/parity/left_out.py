@@ -14,7 +14,6 @@ nn.functional.feature_alpha_dropout nn.functional.rrelu nn.functional.scaled_dot
 
 REASONS = {
     "not there: these have no in-place form, or no out=, here": """
-        inplace: as_strided as_strided.partial_views
         out: nn.functional.avg_pool2d nn.functional.avg_pool3d nn.functional.linear
     """,
     "not there: sparse gradients": """

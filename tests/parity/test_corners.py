@@ -9,6 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import minigrad  # noqa: E402
+from tests.parity.in_both import same_in_both  # noqa: E402
 
 EXPRESSIONS = """
 m.gather(m.rand(3, 4), 0, m.empty(0, dtype=m.uint8))
@@ -138,20 +139,16 @@ def test_where_torch_is_silently_wrong_it_is_refused(expression):
 
 
 @pytest.mark.parametrize("mode", ["replicate", "circular", "reflect"])
-def test_gradients_of_negative_padding_are_torchs(mode):
-    found = []
-    for m in (torch, minigrad):
-        x = m.arange(12.0).reshape(1, 1, 3, 4).requires_grad_()
-        y = m.nn.functional.pad(x, (-1, 2, 1, -1), mode)
-        (y * m.arange(float(y.numel())).reshape(y.shape)).sum().backward()
-        found.append(x.grad.tolist())
-    assert found[1] == found[0]
+@same_in_both
+def test_gradients_of_negative_padding_are_torchs(m, mode):
+    x = m.arange(12.0).reshape(1, 1, 3, 4).requires_grad_()
+    y = m.nn.functional.pad(x, (-1, 2, 1, -1), mode)
+    (y * m.arange(float(y.numel())).reshape(y.shape)).sum().backward()
+    return x.grad.tolist()
 
 
-def test_gradients_of_tensordot_over_a_size_of_one_are_torchs():
-    found = []
-    for m in (torch, minigrad):
-        x, y = m.ones(2, 1, requires_grad=True), m.arange(12.0).reshape(3, 4).requires_grad_()
-        m.tensordot(x, y, ([1], [0])).pow(2).sum().backward()
-        found.append((x.grad.tolist(), y.grad.tolist()))
-    assert found[1] == found[0]
+@same_in_both
+def test_gradients_of_tensordot_over_a_size_of_one_are_torchs(m):
+    x, y = m.ones(2, 1, requires_grad=True), m.arange(12.0).reshape(3, 4).requires_grad_()
+    m.tensordot(x, y, ([1], [0])).pow(2).sum().backward()
+    return (x.grad.tolist(), y.grad.tolist())

@@ -5,6 +5,7 @@ import itertools
 import pytest
 
 import minigrad
+from tests.parity.in_both import same_in_both  # noqa: E402
 
 from .harness import Raised, collect, contradictions, differences, report, run
 
@@ -32,22 +33,25 @@ def test_torch_gives_what_the_program_states(name, program):
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations("kmwra", 4)), ids="".join)
-def test_hooks_of_one_tensor_see_and_change_the_same_gradient(order):
+@same_in_both
+def test_hooks_of_one_tensor_see_and_change_the_same_gradient(lib, order):
     """k keeps it, m marks the object, w writes to the kept one, r replaces it, a returns another after all."""
-    seen = []
-    for lib in (torch, minigrad):
-        kept = [lib.zeros(2)]
-        hooks = {
-            "k": lambda g, kept=kept: kept.append(g),
-            "m": lambda g: setattr(g, "mark", 1),
-            "w": lambda g, kept=kept: (kept[-1].mul_(5), None)[1],
-            "r": lambda g: g * 2,
-            "a": lambda g: g.add_(1),
-        }
-        x = lib.tensor([1.0, 3.0], requires_grad=True)
-        y = x * 2
-        for name in order:
-            y.register_hook(hooks[name])
-        (y * y).sum().backward()
-        seen.append((x.grad.tolist(), [k.tolist() for k in kept], [hasattr(k, "mark") for k in kept]))
-    assert seen[0] == seen[1]
+    kept = [lib.zeros(2)]
+    hooks = {
+        "k": lambda g: kept.append(g),
+        "m": lambda g: setattr(g, "mark", 1),
+        "w": lambda g: (kept[-1].mul_(5), None)[1],
+        "r": lambda g: g * 2,
+        "a": lambda g: g.add_(1),
+    }
+    x = lib.tensor([1.0, 3.0], requires_grad=True)
+    y = x * 2
+    for name in order:
+        y.register_hook(hooks[name])
+    (y * y).sum().backward()
+    return (x.grad.tolist(), [k.tolist() for k in kept], [hasattr(k, "mark") for k in kept])
+
+
+def test_a_test_in_both_libraries_fails_where_they_differ():
+    with pytest.raises(AssertionError):
+        same_in_both(lambda library: library.__name__)()

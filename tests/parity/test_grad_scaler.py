@@ -9,6 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import minigrad  # noqa: E402
+from tests.parity.in_both import same_in_both  # noqa: E402
 from tests.parity.test_optim_arguments import outcome  # noqa: E402
 
 pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
@@ -171,29 +172,25 @@ def test_scaled_losses_and_gradients_have_pytorchs_numbers(dtype):
         np.testing.assert_equal(ours, theirs)
 
 
-def test_overridden_methods_are_called():
-    told = []
-    for library in (minigrad, torch):
-        base, calls = library.amp.GradScaler, []
+@same_in_both
+def test_overridden_methods_are_called(library):
+    base, calls = library.amp.GradScaler, []
 
-        def noted(name, base=base, calls=calls):
-            def method(self, *args, **kwargs):
-                calls.append(name)
-                return getattr(base, name)(self, *args, **kwargs)
+    def noted(name, base=base):
+        def method(self, *args, **kwargs):
+            calls.append(name)
+            return getattr(base, name)(self, *args, **kwargs)
 
-            return method
+        return method
 
-        names = (
-            "unscale_ step update _unscale_grads_ _maybe_opt_step _check_scale_growth_tracker get_scale scale".split()
-        )
-        run = Run(library)
-        run.scaler = type("Own", (base,), {name: noted(name) for name in names})("cpu", init_scale=4.0)
-        run.backward()
-        run.step()
-        run.update()
-        run.scaler.state_dict()
-        told.append(calls)
-    assert told[0] == told[1]
+    names = "unscale_ step update _unscale_grads_ _maybe_opt_step _check_scale_growth_tracker get_scale scale".split()
+    run = Run(library)
+    run.scaler = type("Own", (base,), {name: noted(name) for name in names})("cpu", init_scale=4.0)
+    run.backward()
+    run.step()
+    run.update()
+    run.scaler.state_dict()
+    return calls
 
 
 def test_the_older_name_is_a_class():

@@ -6,6 +6,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import minigrad  # noqa: E402
+from tests.parity.in_both import same_in_both  # noqa: E402
 from tests.parity.test_table import HALVES as TOLERANCE  # noqa: E402
 from tests.parity.test_table import kind  # noqa: E402
 
@@ -69,25 +70,21 @@ def kindless(dtype):
 @pytest.mark.parametrize("a", DTYPES)
 @pytest.mark.parametrize("b", DTYPES)
 @pytest.mark.parametrize("shapes", [((2,), (2,)), ((2,), ()), ((), (2,))])
-def test_sums_of_tensors_have_torchs_dtype_and_numbers(a, b, shapes):
-    found = []
-    for m in (minigrad, torch):
-        x, y = (m.ones(shape, dtype=getattr(m, d)) for shape, d in zip(shapes, (a, b)))
-        found.append([(kind(t), t.double().tolist()) for t in (x + y, y + x, m.where(x == y, x, y), m.stack([x + y]))])
-    assert found[0] == found[1]
+@same_in_both
+def test_sums_of_tensors_have_torchs_dtype_and_numbers(m, a, b, shapes):
+    x, y = (m.ones(shape, dtype=getattr(m, d)) for shape, d in zip(shapes, (a, b)))
+    return [(kind(t), t.double().tolist()) for t in (x + y, y + x, m.where(x == y, x, y), m.stack([x + y]))]
 
 
 @pytest.mark.parametrize("b", DTYPES)
 @HALVES
-def test_joined_and_written_tensors_have_torchs_dtype(dtype, b):
-    found = []
-    for m in (minigrad, torch):
-        x, y = m.full((2,), 3, dtype=getattr(m, dtype)), m.ones(2, dtype=getattr(m, b))
-        written = x.clone()
-        written.copy_(y)
-        written[1:] = y[:1]
-        found.append([(kind(t), t.double().tolist()) for t in (m.cat([x, y]), m.stack([y, x]), written)])
-    assert found[0] == found[1]
+@same_in_both
+def test_joined_and_written_tensors_have_torchs_dtype(m, dtype, b):
+    x, y = m.full((2,), 3, dtype=getattr(m, dtype)), m.ones(2, dtype=getattr(m, b))
+    written = x.clone()
+    written.copy_(y)
+    written[1:] = y[:1]
+    return [(kind(t), t.double().tolist()) for t in (m.cat([x, y]), m.stack([y, x]), written)]
 
 
 @HALVES
@@ -131,11 +128,9 @@ def test_finfo_is_torchs(dtype):
 
 
 @HALVES
-def test_factories_make_torchs_numbers(dtype):
-    found = []
-    for m in (minigrad, torch):
-        options = {"dtype": getattr(m, dtype)}
-        made = [m.arange(5, **options), m.arange(0, 1, 0.125, **options), m.linspace(0, 1, 5, **options)]
-        made += [m.eye(2, **options), m.full((2,), 1 / 3, **options), m.tensor(0.1, **options)]
-        found.append([(kind(t), t.tolist()) for t in made])
-    assert found[0] == found[1]
+@same_in_both
+def test_factories_make_torchs_numbers(m, dtype):
+    options = {"dtype": getattr(m, dtype)}
+    made = [m.arange(5, **options), m.arange(0, 1, 0.125, **options), m.linspace(0, 1, 5, **options)]
+    made += [m.eye(2, **options), m.full((2,), 1 / 3, **options), m.tensor(0.1, **options)]
+    return [(kind(t), t.tolist()) for t in made]

@@ -8,6 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import minigrad  # noqa: E402
+from tests.parity.in_both import same_in_both  # noqa: E402
 
 pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore::UserWarning")]
 SHAPES = {1: (6,), 2: (6, 5)}
@@ -37,15 +38,13 @@ def described(layer):
 
 
 @pytest.mark.parametrize(("call", "shape"), LAYERS)
-def test_a_layer_is_pytorchs_before_and_after_its_first_call(call, shape):
-    stages = []
-    for m in (minigrad, torch):
-        layer = eval(f"m.nn.{call}", {"m": m})
-        before, parameters = described(layer), [*layer.parameters()]
-        out = layer(m.ones(*shape))
-        assert [id(p) for p in layer.parameters()] == [id(p) for p in parameters]
-        stages.append((before, tuple(out.shape), described(layer)))
-    assert stages[0] == stages[1]
+@same_in_both
+def test_a_layer_is_pytorchs_before_and_after_its_first_call(m, call, shape):
+    layer = eval(f"m.nn.{call}", {"m": m})
+    before, parameters = described(layer), [*layer.parameters()]
+    out = layer(m.ones(*shape))
+    assert [id(p) for p in layer.parameters()] == [id(p) for p in parameters]
+    return (before, tuple(out.shape), described(layer))
 
 
 @pytest.mark.parametrize("call", ["LazyLinear(3)", "LazyBatchNorm2d()"])

@@ -5,6 +5,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import minigrad  # noqa: E402
+from tests.parity.in_both import same_in_both  # noqa: E402
 
 pytestmark = pytest.mark.parity
 PROGRAMS = {
@@ -80,19 +81,15 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_the_same_is_refused_with_the_same_type(name):
-    kinds = []
-    for library in (torch, minigrad):
-        with pytest.raises(Exception) as e:
-            REFUSED[name](library, library.zeros(3, 4, device="meta"))
-        kinds.append(e.type.__name__)
-    assert kinds[0] == kinds[1]
+@same_in_both
+def test_the_same_is_refused_with_the_same_type(library, name):
+    with pytest.raises(Exception) as e:
+        REFUSED[name](library, library.zeros(3, 4, device="meta"))
+    return e.type.__name__
 
 
 @pytest.mark.parametrize("options", [{}, {"dtype": "float64"}, {"dtype": "int64"}, {"requires_grad": True}])
-def test_they_are_printed_as_in_torch(options):
-    texts = []
-    for library in (torch, minigrad):
-        given = {k: getattr(library, v) if k == "dtype" else v for k, v in options.items()}
-        texts.append(repr(library.zeros(2, 3, device="meta", **given)).replace(library.__name__ + ".", ""))
-    assert texts[0] == texts[1]
+@same_in_both
+def test_they_are_printed_as_in_torch(library, options):
+    given = {k: getattr(library, v) if k == "dtype" else v for k, v in options.items()}
+    return repr(library.zeros(2, 3, device="meta", **given)).replace(library.__name__ + ".", "")

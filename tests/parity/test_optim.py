@@ -8,6 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import minigrad  # noqa: E402
+from tests.parity.in_both import same_in_both  # noqa: E402
 from tests.parity.torch_databases import common  # noqa: E402
 
 pytestmark = pytest.mark.parity
@@ -283,23 +284,21 @@ def test_averaged_models_and_their_batch_norms_are_pytorchs(settings):
 
 
 @pytest.mark.parametrize("prepend", [False, True])
-def test_hooks_of_states_are_called_as_pytorchs(prepend):
-    told = []
-    for lib in (torch, minigrad):
-        seen, optimizer = [], lib.optim.SGD([lib.ones(2, requires_grad=True)], lr=0.1)
+@same_in_both
+def test_hooks_of_states_are_called_as_pytorchs(lib, prepend):
+    seen, optimizer = [], lib.optim.SGD([lib.ones(2, requires_grad=True)], lr=0.1)
 
-        def note(what, result=None, seen=seen):
-            return lambda opt, *state: seen.append((what, type(opt).__name__, *map(sorted, state))) or result
+    def note(what, result=None):
+        return lambda opt, *state: seen.append((what, type(opt).__name__, *map(sorted, state))) or result
 
-        for i in (0, 1):
-            optimizer.register_state_dict_pre_hook(note(f"pre {i}"), prepend)
-            optimizer.register_load_state_dict_post_hook(note(f"loaded {i}"), prepend)
-        handle = optimizer.register_state_dict_post_hook(lambda opt, state: {**state, "more": 1}, prepend)
-        optimizer.register_state_dict_post_hook(note("made"), prepend)
-        state = optimizer.state_dict()
-        changed = {**state, "param_groups": [{**state["param_groups"][0], "lr": 7.0}]}
-        optimizer.register_load_state_dict_pre_hook(note("loading", changed), prepend)
-        optimizer.load_state_dict(state)
-        handle.remove()
-        told.append((seen, sorted(state), sorted(optimizer.state_dict()), optimizer.param_groups[0]["lr"]))
-    assert told[0] == told[1]
+    for i in (0, 1):
+        optimizer.register_state_dict_pre_hook(note(f"pre {i}"), prepend)
+        optimizer.register_load_state_dict_post_hook(note(f"loaded {i}"), prepend)
+    handle = optimizer.register_state_dict_post_hook(lambda opt, state: {**state, "more": 1}, prepend)
+    optimizer.register_state_dict_post_hook(note("made"), prepend)
+    state = optimizer.state_dict()
+    changed = {**state, "param_groups": [{**state["param_groups"][0], "lr": 7.0}]}
+    optimizer.register_load_state_dict_pre_hook(note("loading", changed), prepend)
+    optimizer.load_state_dict(state)
+    handle.remove()
+    return (seen, sorted(state), sorted(optimizer.state_dict()), optimizer.param_groups[0]["lr"])

@@ -9,6 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import minigrad  # noqa: E402
+from tests.parity.in_both import same_in_both  # noqa: E402
 
 pytestmark = pytest.mark.parity
 BOTH = (torch, minigrad)
@@ -38,56 +39,49 @@ isinstance(x, V) | isinstance(3, V) | V(x).data_ptr() == x.data_ptr() | V(nn.Par
 
 
 @pytest.mark.parametrize("expression", VARIABLES.replace("\n", " | ").split(" | "))
-def test_a_variable_is_torchs(expression):
-    seen = []
-    for lib in BOTH:
-        x, i = lib.tensor([1.0, 2.0]), lib.tensor([1, 2])
-        y = 2 * lib.tensor([1.0, 2.0], requires_grad=True)
-        names = {"V": lib.autograd.Variable, "nn": lib.nn, "x": x, "y": y, "i": i}
-        seen.append(described(lambda names=names: eval(expression, names)))
-    assert seen[1] == seen[0]
+@same_in_both
+def test_a_variable_is_torchs(lib, expression):
+    x, i = lib.tensor([1.0, 2.0]), lib.tensor([1, 2])
+    y = 2 * lib.tensor([1.0, 2.0], requires_grad=True)
+    names = {"V": lib.autograd.Variable, "nn": lib.nn, "x": x, "y": y, "i": i}
+    return described(lambda: eval(expression, names))
 
 
 @pytest.mark.filterwarnings("ignore:(?s).*data-write:minigrad.MinigradWarning")
 @pytest.mark.parametrize(
     "use", ["F.linear(x, w)", "x * w", "x @ w", "F.conv1d(x[:, None], w[:, None])", "Own.apply(x, w)"]
 )
-def test_a_weight_may_be_masked_through_data_between_two_uses(use):
-    seen = []
-    for lib in BOTH:
+@same_in_both
+def test_a_weight_may_be_masked_through_data_between_two_uses(lib, use):
+    class Own(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, w):
+            ctx.save_for_backward(x, w)
+            return x * w
 
-        class Own(lib.autograd.Function):
-            @staticmethod
-            def forward(ctx, x, w):
-                ctx.save_for_backward(x, w)
-                return x * w
+        @staticmethod
+        def backward(ctx, grad):
+            x, w = ctx.saved_tensors
+            return grad * w, grad * x
 
-            @staticmethod
-            def backward(ctx, grad):
-                x, w = ctx.saved_tensors
-                return grad * w, grad * x
-
-        x, w = lib.ones(2, 2, requires_grad=True), lib.nn.Parameter(lib.full((2, 2), 0.5))
-        names = {"F": lib.nn.functional, "Own": Own, "x": x, "w": w}
-        first = eval(use, names)
-        w.data *= lib.tensor([1.0, 0.0])
-        (first.sum() + eval(use, names).sum()).backward()
-        seen.append(plain([x.grad, w.grad]))
-    assert seen[1] == seen[0]
+    x, w = lib.ones(2, 2, requires_grad=True), lib.nn.Parameter(lib.full((2, 2), 0.5))
+    names = {"F": lib.nn.functional, "Own": Own, "x": x, "w": w}
+    first = eval(use, names)
+    w.data *= lib.tensor([1.0, 0.0])
+    (first.sum() + eval(use, names).sum()).backward()
+    return plain([x.grad, w.grad])
 
 
 @pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
-def test_a_storage_that_is_resized_to_0_and_back_has_torchs_sizes():
-    seen = []
-    for lib in BOTH:
-        x = lib.ones(2, 3)
-        typed, raw = x.storage(), x.view(6).untyped_storage()
-        sizes = [typed.size(), raw.nbytes()]
-        raw.resize_(0)
-        sizes += [typed.size(), raw.nbytes(), x.untyped_storage().size()]
-        raw.resize_(24)
-        seen.append([*sizes, typed.size(), raw.nbytes(), x.shape == (2, 3)])
-    assert seen[1] == seen[0]
+@same_in_both
+def test_a_storage_that_is_resized_to_0_and_back_has_torchs_sizes(lib):
+    x = lib.ones(2, 3)
+    typed, raw = x.storage(), x.view(6).untyped_storage()
+    sizes = [typed.size(), raw.nbytes()]
+    raw.resize_(0)
+    sizes += [typed.size(), raw.nbytes(), x.untyped_storage().size()]
+    raw.resize_(24)
+    return [*sizes, typed.size(), raw.nbytes(), x.shape == (2, 3)]
 
 
 def test_a_storage_is_not_resized_to_another_size():
@@ -99,38 +93,27 @@ def test_a_storage_is_not_resized_to_another_size():
 
 @pytest.mark.filterwarnings("ignore:Sparse invariant checks")
 @pytest.mark.parametrize("old", [True, False])
-def test_a_sparse_tensor_becomes_dense(old):
-    seen = []
-    for lib in BOTH:
-        indices, values = lib.tensor([[0, 1, 0], [2, 0, 2]]), lib.tensor([3.0, 4.0, 5.0], requires_grad=True)
-        with minigrad.as_torch() as ours:  # PyTorch's FloatTensor has no gradient
-            make = ours.sparse.FloatTensor if old else ours.sparse_coo_tensor
-            make = torch.sparse_coo_tensor if lib is torch else make
-        dense = make(indices, values, lib.Size([2, 3])).to_dense()
-        (dense * dense).sum().backward()
-        seen.append(plain([dense, values.grad]))
-    assert seen[1] == seen[0]
+@same_in_both
+def test_a_sparse_tensor_becomes_dense(lib, old):
+    indices, values = lib.tensor([[0, 1, 0], [2, 0, 2]]), lib.tensor([3.0, 4.0, 5.0], requires_grad=True)
+    with minigrad.as_torch() as ours:  # PyTorch's FloatTensor has no gradient
+        make = ours.sparse.FloatTensor if old else ours.sparse_coo_tensor
+        make = torch.sparse_coo_tensor if lib is torch else make
+    dense = make(indices, values, lib.Size([2, 3])).to_dense()
+    (dense * dense).sum().backward()
+    return plain([dense, values.grad])
 
 
 @pytest.mark.filterwarnings("ignore:Sparse invariant checks")
-def test_a_sparse_tensor_moves_before_it_becomes_dense():
-    seen = []
-    for lib in BOTH:
-        indices, values = lib.tensor([[0, 1, 0], [2, 0, 2]]), lib.tensor([3.0, 4.0, 5.0], requires_grad=True)
-        with minigrad.as_torch() as ours:
-            make = torch.sparse_coo_tensor if lib is torch else ours.sparse_coo_tensor
-        x = (
-            make(indices, values, (2, 3))
-            .to(device=lib.device("cpu"))
-            .cpu()
-            .double()
-            .to(lib.float32)
-            .to("cpu", lib.float64)
-        )
-        dense = x.to_dense()
-        (dense * dense).sum().backward()
-        seen.append([plain([dense, values.grad]), str(x.dtype).rpartition(".")[2], str(x.device), x.requires_grad])
-    assert seen[1] == seen[0]
+@same_in_both
+def test_a_sparse_tensor_moves_before_it_becomes_dense(lib):
+    indices, values = lib.tensor([[0, 1, 0], [2, 0, 2]]), lib.tensor([3.0, 4.0, 5.0], requires_grad=True)
+    with minigrad.as_torch() as ours:
+        make = torch.sparse_coo_tensor if lib is torch else ours.sparse_coo_tensor
+    x = make(indices, values, (2, 3)).to(device=lib.device("cpu")).cpu().double().to(lib.float32).to("cpu", lib.float64)
+    dense = x.to_dense()
+    (dense * dense).sum().backward()
+    return [plain([dense, values.grad]), str(x.dtype).rpartition(".")[2], str(x.device), x.requires_grad]
 
 
 # ---------------------------------------------------------------------- layers
@@ -213,21 +196,19 @@ def test_a_norm_of_ones_own_checks_its_input_as_torchs():
                 norm._check_input_dim(lib.ones(bad))
 
 
-def test_an_instance_norm_of_ones_own_says_how_many_dimensions_an_example_has():
-    results = []
-    for lib in BOTH:
-        with minigrad.as_torch() as ours:
-            base = (torch if lib is torch else ours).nn.modules.instancenorm._InstanceNorm
+@same_in_both
+def test_an_instance_norm_of_ones_own_says_how_many_dimensions_an_example_has(lib):
+    with minigrad.as_torch() as ours:
+        base = (torch if lib is torch else ours).nn.modules.instancenorm._InstanceNorm
 
-        class Own(base):
-            def _get_no_batch_dim(self):
-                return 2
+    class Own(base):
+        def _get_no_batch_dim(self):
+            return 2
 
-            def _check_input_dim(self, input):
-                assert input.dim() == 2
+        def _check_input_dim(self, input):
+            assert input.dim() == 2
 
-        results.append(plain(Own(3)(lib.arange(12.0).reshape(3, 4) ** 2)))
-    assert results[0] == results[1]
+    return plain(Own(3)(lib.arange(12.0).reshape(3, 4) ** 2))
 
 
 # ---------------------------------------------------------------------- modules
@@ -254,37 +235,31 @@ def test_hooks_of_all_modules_are_called_in_torchs_order():
     assert seen[1] == seen[0] and len(seen[0]) > 12
 
 
-def test_a_module_lists_its_hooks_as_torchs():
-    seen = []
-    for lib in BOTH:
-        layer, calls = lib.nn.Linear(1, 1), []
-        names = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
-        counts = [len(getattr(layer, name)) for name in names]
-        layer.register_forward_hook(lambda *args, calls=calls: calls.append("called"))
-        layer.register_full_backward_hook(lambda *args: None)
-        counts += [len(getattr(layer, name)) for name in names]
-        layer(lib.ones(1, 1))
-        layer._forward_hooks.clear()
-        layer(lib.ones(1, 1))
-        layer._forward_hooks = type(layer._forward_hooks)()
-        layer._forward_hooks[7] = lambda *args, calls=calls: calls.append("put in")
-        layer(lib.ones(1, 1))
-        seen.append([counts, calls])
-    assert seen[1] == seen[0]
+@same_in_both
+def test_a_module_lists_its_hooks_as_torchs(lib):
+    layer, calls = lib.nn.Linear(1, 1), []
+    names = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
+    counts = [len(getattr(layer, name)) for name in names]
+    layer.register_forward_hook(lambda *args: calls.append("called"))
+    layer.register_full_backward_hook(lambda *args: None)
+    counts += [len(getattr(layer, name)) for name in names]
+    layer(lib.ones(1, 1))
+    layer._forward_hooks.clear()
+    layer(lib.ones(1, 1))
+    layer._forward_hooks = type(layer._forward_hooks)()
+    layer._forward_hooks[7] = lambda *args: calls.append("put in")
+    layer(lib.ones(1, 1))
+    return [counts, calls]
 
 
 @pytest.mark.parametrize("what", ["raise AttributeError(7)", "return 7"])
-def test_a_buffer_may_have_the_name_of_a_property_without_a_value(what):
-    seen = []
-    for lib in BOTH:
-        body = {"__module__": __name__}
-        exec(f"def mean(self): {what}", body)
-        kind = type("Net", (lib.nn.Module,), {"mean": property(body["mean"])})
-        net = kind()
-        seen.append(
-            [described(lambda net=net, lib=lib: net.register_buffer("mean", lib.ones(1))), list(net.state_dict())]
-        )
-    assert seen[1] == seen[0]
+@same_in_both
+def test_a_buffer_may_have_the_name_of_a_property_without_a_value(lib, what):
+    body = {"__module__": __name__}
+    exec(f"def mean(self): {what}", body)
+    kind = type("Net", (lib.nn.Module,), {"mean": property(body["mean"])})
+    net = kind()
+    return [described(lambda: net.register_buffer("mean", lib.ones(1))), list(net.state_dict())]
 
 
 # ---------------------------------------------------------------------- Functions
@@ -429,13 +404,11 @@ def test_a_subclass_convolves_with_a_weight_of_its_choice():
 
 
 @pytest.mark.parametrize("size", [(9, 8), (10, 9), (2, 3, 9, 9), (11, 9), (8, 9), (9,), (3, 9, 9), (1, 2, 3, 9, 9)])
-def test_the_output_size_of_a_transposed_convolution(size):
-    seen = []
-    for lib in BOTH:
-        layer = lib.nn.ConvTranspose2d(2, 3, (3, 4), stride=2, padding=(1, 2))
-        x = lib.ones(2, 2, 5, 5)
-        seen.append(described(lambda x=x, layer=layer: tuple(layer(x, output_size=size).shape)))
-    assert seen[1] == seen[0]
+@same_in_both
+def test_the_output_size_of_a_transposed_convolution(lib, size):
+    layer = lib.nn.ConvTranspose2d(2, 3, (3, 4), stride=2, padding=(1, 2))
+    x = lib.ones(2, 2, 5, 5)
+    return described(lambda: tuple(layer(x, output_size=size).shape))
 
 
 def test_adagrad_has_its_state_before_the_first_step():
@@ -480,13 +453,11 @@ def test_the_type_tensor_converts_to_the_default_dtype(default):
     assert seen == [default, default]
 
 
-def test_triangular_solve_writes_into_out():
-    seen = []
-    for lib in BOTH:
-        out = lib.empty(0), lib.empty(0)
-        lib.triangular_solve(lib.tensor([[4.0], [2.0]]), lib.tensor([[2.0, 1.0], [0.0, 2.0]]), out=out)
-        seen.append(plain(out))
-    assert seen[1] == seen[0]
+@same_in_both
+def test_triangular_solve_writes_into_out(lib):
+    out = lib.empty(0), lib.empty(0)
+    lib.triangular_solve(lib.tensor([[4.0], [2.0]]), lib.tensor([[2.0, 1.0], [0.0, 2.0]]), out=out)
+    return plain(out)
 
 
 LOSSES = """M(reduction="sum") | M(reduction="none") | M(reduction="other") | M(size_average=False) | M(reduce=False) | M()

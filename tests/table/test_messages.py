@@ -97,6 +97,27 @@ def test_an_argument_that_is_no_tensor_is_refused_by_name_and_type(name):
             f(wrong, *[minigrad.ones(2) if p.annotation == "Tensor" else 1 for p in required])
 
 
+DIMENSIONS = "dim dim0 dim1 axis0 axis1 start_dim end_dim source destination".split()
+UNCHECKED = {"linalg.matrix_norm", "renorm"}  # wants two; scales nothing (no error yet)
+
+
+def dimensions(name):
+    """Return the names of an operation's parameters that are dimensions."""
+    parameters = inspect.signature(TABLE[name].function).parameters.values()
+    return [p.name for p in parameters if p.name in DIMENSIONS and p.annotation != "Tensor"]
+
+
+@pytest.mark.parametrize("name, which", [(n, d) for n in NAMES if n not in UNCHECKED for d in dimensions(n)])
+def test_a_missing_dimension_is_out_of_range(name, which):
+    entry = TABLE[name]
+    args, settings = arguments(Maker(minigrad, entry, entry.samples[0]), entry.samples[0])
+    call = inspect.signature(entry.function).bind(*args, **settings)
+    for missing in (9, -9):
+        call.arguments[which] = missing
+        with pytest.raises(IndexError, match=rf"Dimension out of range \(expected .*, but got {missing}\)"):
+            entry.function(*call.args, **call.kwargs)
+
+
 ODD = [0.0, -1.0, np.inf, -np.inf, np.nan, 1e300, 1e-310, -0.0, 3.0]
 
 

@@ -98,7 +98,7 @@ class Writer(ast.NodeTransformer):
         for k, statement in enumerate(body):
             if isinstance(statement, ast.Return):
                 return within(steps, self.result(statement.value))
-            if isinstance(statement, ast.Try):
+            if isinstance(statement, ast.Try) and all(isinstance(h.body[-1], ast.Raise) for h in statement.handlers):
                 return within(steps, self.block([*statement.body, *body[k + 1 :]]))  # what remains explains errors
             if isinstance(statement, ast.If) and any(isinstance(n, ast.Return) for n in ast.walk(statement)):
                 test, rest = self.visit(statement.test), body[k + 1 :]
@@ -113,9 +113,6 @@ class Writer(ast.NodeTransformer):
             return []
         if isinstance(statement, ast.Assign):
             return self.assigned(statement.targets[0], self.visit(statement.value))
-        if isinstance(statement, ast.AugAssign):
-            value = ast.BinOp(statement.target, statement.op, statement.value)
-            return self.assigned(statement.target, self.visit(value))
         if not isinstance(statement, ast.If):
             raise NotImplementedError(ast.unparse(statement))
         self.tests += 1
@@ -282,7 +279,9 @@ def constant(value: Any) -> Any:
     if isinstance(value, (np.dtype, dtypes.dtype, type)):
         return ast.Constant(value.name if not isinstance(value, type) else value.__name__)
     if isinstance(value, (tuple, list, set, frozenset, dict)):
-        return ast.List([constant(v) for v in value])
+        return ast.List(
+            [constant(v) for v in (sorted(value, key=str) if isinstance(value, (set, frozenset)) else value)]
+        )
     if type(value) not in (bool, int, float, str, type(None)):
         raise NotImplementedError(repr(value))
     return ast.parse(repr(value), mode="eval").body

@@ -15,7 +15,6 @@ derivative.  The formula's parameter names state its inputs, and so decide which
 | Bilinear | one transpose per argument | the product rule |
 | Operation | the pull-back, `dx = lambda g, ...` | the transpose of the pull-back |
 | Program (program.py) | the pull-back, if it is better than the program's own | the program's |
-| Rows (../rows.py) | the pull-back; also a `program`, along lines of an array | the transpose of the pull-back |
 | NonDifferentiable | none | none |
 
 An operation with `depends_on_operand = True` has gradients that count as depending on their operand although they are

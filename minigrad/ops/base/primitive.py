@@ -305,7 +305,13 @@ class Primitive(Function):
         """Return one gradient per tracked argument."""
         cls, n = ctx._fn, len(ctx._edges)
         bound, grads = widened_tensors([unpack(s, ctx) for s in ctx._alive()]), widened_tensors(grads)
-        return tuple([None if e is None else cls.gradient(i, bound, n, grads) for i, e in enumerate(ctx._edges)])
+        found = cls.gradients([i for i, e in enumerate(ctx._edges) if e is not None], bound, n, grads)
+        return tuple([found.get(i) for i in range(n)])
+
+    @classmethod
+    def gradients(cls, wanted: list[int], bound: tuple, n_args: int, grads: tuple) -> dict[int, Any]:
+        """Return the gradients of the wanted arguments."""
+        return {i: cls.gradient(i, bound, n_args, grads) for i in wanted}
 
     @classmethod
     def gradients_on_arrays(cls, edges: Sequence, gs: tuple, bound: tuple) -> Any:

@@ -17,16 +17,16 @@ from ...core.tensor import Tensor
 from ...errors import error
 from ...kernels import row_kernels
 from ..base.families import Linear, NonDifferentiable, Operation
+from ..base.program import Program
 from ..compare import where
 from ..elementary import exp
 from ..masks import one_hot
 from ..reduce import Sum
-from ..rows import OnLines, Rows
 from ..shape import Expand
 from .softmax import LogSoftmax
 
 
-class OfClasses(OnLines):
+class OfClasses(Program):
     """A loss of classes: kernels check these themselves, and take one mean for all examples."""
 
     autocast = "float32"
@@ -51,7 +51,7 @@ class OfClasses(OnLines):
         return None if "lead" in cls.names and bound[4] else super().arrays(gs, bound)
 
 
-class NLL(OfClasses, Linear):
+class NLL(Linear, OfClasses):
     """-x at each example's class, along dimension dim; 0 where the class is `ignore`."""
 
     lowering = "pick_class"
@@ -71,7 +71,7 @@ class NLL(OfClasses, Linear):
     dx = lambda g, x, target, dim, ignore: AtTarget.apply(-g, target, x.shape, dim, ignore)
 
 
-class MeanNLL(OfClasses, Linear):
+class MeanNLL(Linear, OfClasses):
     """Mean of NLL over all dimensions but the first `lead`, without targets equal to `ignore`."""
 
     lowering = "pick_class"
@@ -111,7 +111,7 @@ class AtTarget(Linear):
     )
 
 
-class CrossEntropy(OfClasses, Rows):
+class CrossEntropy(OfClasses):
     """-log_softmax(x) at each example's class, along dimension dim, 0 where that is `ignore`; and the log_softmax."""
 
     call = ('cross_entropy(x, target, ignore_index=ignore, reduction="none")', "log_softmax(x, dim)")
@@ -160,7 +160,7 @@ class FromLogits(Operation):
     )
 
 
-class MeanCrossEntropy(OfClasses, Rows):
+class MeanCrossEntropy(OfClasses):
     """Mean of CrossEntropy over all dimensions but the first `lead`, without targets equal to `ignore`; and the log_softmax."""
 
     call = ("cross_entropy(x, target, ignore_index=ignore)", "log_softmax(x, dim)")

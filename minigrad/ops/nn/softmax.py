@@ -13,17 +13,17 @@ from ...errors import error, warn
 from ...kernels import row_kernels
 from ..base.families import Reduce
 from ..base.layouts import row_major
+from ..base.program import Program
 from ..base.registry import op
 from ..compare import isfinite, where
 from ..dimensions import axes, axis, single
 from ..elementary import exp, log
 from ..order import Amax
 from ..reduce import Sum
-from ..rows import OnLines, Rows
 from .entry import functional
 
 
-class Softmax(Rows):
+class Softmax(Program):
     """exp(x) / sum(exp(x)).  The Jacobian diag(out) - out out' is symmetric, so jvp and vjp are one formula."""
 
     call = lambda dims: (
@@ -44,7 +44,7 @@ class Softmax(Rows):
         return cls.formulas[0](tangents[0], outs[0], primals[1])
 
 
-class LogSoftmax(Rows):
+class LogSoftmax(Program):
     """x - log(sum(exp(x)))."""
 
     call = lambda dims: (
@@ -66,7 +66,7 @@ class LogSoftmax(Rows):
         return t - Sum.apply(exp(outs[0]) * t, dims, True)
 
 
-class Logsumexp(OnLines, Reduce):
+class Logsumexp(Reduce, Program):
     """log(sum(exp(x))) over dimensions; its gradient is the softmax."""
 
     takes_dims = True

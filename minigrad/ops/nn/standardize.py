@@ -13,14 +13,14 @@ from ...core.backward import sum_to
 from ...core.tensor import Tensor
 from ...kernels import row_kernels
 from ..base.layouts import as_operand, channels_last, row_major
+from ..base.program import Program
 from ..compare import clamp_min, where
 from ..create import zeros_like
 from ..elementary import rsqrt, sqrt
 from ..reduce import Mean, Sum, count
-from ..rows import Rows
 
 
-class Standardize(Rows):
+class Standardize(Program):
     """(x - mean) / sqrt(variance + eps) over dimensions, the mean and the (biased) variance, with these dimensions as 1."""
 
     n_internal = 2
@@ -52,7 +52,7 @@ class Standardize(Rows):
         return (x - mean) / sqrt(variance + eps), mean, variance
 
 
-class LayerNorm(Rows):
+class LayerNorm(Program):
     """Standardize, with its result times weight plus bias, which broadcast to x."""
 
     n_internal = 2
@@ -88,7 +88,7 @@ class LayerNorm(Rows):
         return moved if dbias is None else moved + dbias, of_mean, of_variance
 
 
-class Channelwise(Rows):
+class Channelwise(Program):
     """x * factor + begin, with one number per channel (dimension 1), in shapes that broadcast to x."""
 
     layout, gives, along = channels_last, (row_kernels.ALL,), None
@@ -118,7 +118,7 @@ def destandardize(g: Any, g_mean: Any, g_variance: Any, centred: Tensor, rstd: T
     return free + along * centred
 
 
-class DivideByRMS(Rows):
+class DivideByRMS(Program):
     """x / sqrt(mean(x * x) + eps) over dimensions, and the factor 1 / sqrt(...)."""
 
     n_internal = 1
@@ -155,7 +155,7 @@ def undivide(g: Any, g_factor: Any, x: Tensor, factor: Tensor, dims: tuple) -> T
     return out if g is None else g * factor + out
 
 
-class DivideByNorm(Rows):
+class DivideByNorm(Program):
     """x divided by its 2-norm over dimensions, clamped to at least `eps`, and that norm."""
 
     n_internal = 1

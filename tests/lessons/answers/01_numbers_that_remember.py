@@ -42,15 +42,10 @@ def count_paths(node):
     return len(known) * count_paths(known[0])
 
 
-# %% wrong count_paths: NoneType
-# -     return sum(count_paths(following) for following, _ in node.next_functions if following is not None)
-# +     return sum(count_paths(following) for following, _ in node.next_functions)
-
-
-# %% wrong count_paths: returns None
-def count_paths(node):
-    sum(1 for following, _ in node.next_functions)
-
+# %% changes count_paths
+# return sum(count_paths(following) for following, _ in node.next_functions if following is not None)
+#   -> return sum(count_paths(following) for following, _ in node.next_functions)  # NoneType
+# return len(node.next_functions) -> sum(1 for following, _ in node.next_functions)  # returns None
 
 # %% values walking_order
 ("AddBackward0", "ExpBackward0", "MulBackward0")  # right
@@ -69,30 +64,16 @@ def gradient_by_hand(a):
     return 8 * a
 
 
-# %% wrong gradient_by_hand: expected 8
-def gradient_by_hand(a):
-    return 2 * (2 * a)
-
-
-# %% wrong gradient_by_hand: return
-def gradient_by_hand(a):
-    b = 2 * a
-    (b + b) * 2
-
-
-# %% wrong gradient_by_hand: expected numbers
-def gradient_by_hand(a):
-    return "8a"
-
-
-# %% wrong gradient_by_hand: runs autograd (forward mode)
-def gradient_by_hand(a):
-    return torch.func.jvp(lambda a: (2 * a) * (2 * a), (a,), (torch.ones_like(a),))[1]
-
-
 # %% wrong gradient_by_hand: runs autograd (backward)
 @torch.enable_grad()
 def gradient_by_hand(a):
     a = a.detach().requires_grad_()
     ((2 * a) * (2 * a)).backward()
     return a.grad
+
+
+# %% changes gradient_by_hand
+# return 8 * a -> return 2 * (2 * a)  # expected 8
+# return 8 * a -> b = 2 * a; (b + b) * 2  # return
+# return 8 * a -> return "8a"  # expected numbers
+# 8 * a -> torch.func.jvp(lambda a: (2 * a) * (2 * a), (a,), (torch.ones_like(a),))[1]  # runs autograd (forward mode)

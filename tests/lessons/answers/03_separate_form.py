@@ -13,17 +13,6 @@ len(("x", "y", "factor", "shift"))  # right
 5  # ctx
 2  # tensors
 
-# %% right SeparateTanh
-#   class SeparateTanh(torch.autograd.Function):
-# +     generate_vmap_rule = True
-# +
-# -     def backward(ctx, grad_output):
-# -         (result,) = ctx.saved_tensors
-# -         return grad_output * (1 - result * result)
-# +     def backward(ctx, g):
-# +         t = ctx.saved_tensors[0]
-# +         return (g - g * t.square(),)
-
 
 # %% right SeparateTanh
 class SeparateTanh(torch.autograd.Function):
@@ -56,26 +45,6 @@ class SeparateTanh(torch.autograd.Function):
         return grad_output * (1 - result**2)
 
 
-# %% wrong SeparateTanh: the gradient
-# -         ctx.save_for_backward(output)
-# +         ctx.save_for_backward(*inputs)
-# -         return grad_output * (1 - result * result)
-# +         return grad_output * (1 - result**2)
-
-# %% wrong SeparateTanh: only takes tensors
-# -         ctx.save_for_backward(output)
-# +         ctx.save_for_backward(inputs)
-# -         (result,) = ctx.saved_tensors
-# -         return grad_output * (1 - result * result)
-# +         (x,) = ctx.saved_tensors
-# +         return grad_output * (1 - x.tanh() ** 2)
-
-# %% wrong SeparateTanh: 8 are enough
-# -         ctx.save_for_backward(*inputs)
-# +         ctx.save_for_backward(*inputs, output)
-# -         (result,) = ctx.saved_tensors
-# +         _, result = ctx.saved_tensors
-
 # %% wrong SeparateTanh: counts as a constant
 #       def forward(x):
 # +         global slope
@@ -87,8 +56,20 @@ class SeparateTanh(torch.autograd.Function):
 # +         return grad_output * ctx.saved_tensors[0]
 
 # %% wrong SeparateTanh: the result is enough
-# -         ctx.save_for_backward(inputs)
+# -         ctx.save_for_backward(output)
 # +         ctx.save_for_backward(*inputs)
+# -         (result,) = ctx.saved_tensors
+# -         return grad_output * (1 - result * result)
+# +         (x,) = ctx.saved_tensors
+# +         return grad_output * (1 - x.tanh() ** 2)
+
+# %% changes SeparateTanh
+# ctx.save_for_backward(output) -> ctx.save_for_backward(*inputs)
+#   return grad_output * (1 - result * result) -> return grad_output * (1 - result**2)  # the gradient
+# ctx.save_for_backward(*inputs) -> ctx.save_for_backward(inputs)  # only takes tensors
+# ctx.save_for_backward(output) -> ctx.save_for_backward(*inputs, output)
+#   (result,) = ctx.saved_tensors -> _, result = ctx.saved_tensors
+#   return grad_output * (1 - result * result) -> return grad_output * (1 - result**2)  # 8 are enough
 
 
 # %% right SeparateSilu
@@ -108,23 +89,6 @@ class SeparateSilu(torch.autograd.Function):
         return grad_output * (s + x * s * (1 - s)) + grad_s * s * (1 - s)
 
 
-# %% right SeparateSilu
-class SeparateSilu(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return torch.nn.functional.silu(x)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(inputs[0])
-
-    @staticmethod
-    def backward(ctx, g):
-        [x] = ctx.saved_tensors
-        e = torch.exp(-x)
-        return g * (1 + e + x * e) / (1 + e) ** 2
-
-
 # %% wrong SeparateSilu: setup_context
 class SeparateSilu(torch.autograd.Function):
     @staticmethod
@@ -139,52 +103,23 @@ class SeparateSilu(torch.autograd.Function):
         return grad_output * (s + x * s * (1 - s))
 
 
-# %% wrong SeparateSilu: counts as a constant
-# -         ctx.save_for_backward(*inputs)
-# +         (x,) = inputs
-# +         ctx.save_for_backward(x, torch.sigmoid(x))
-# -         (x,) = ctx.saved_tensors
-# -         s = torch.sigmoid(x)
-# +         x, s = ctx.saved_tensors
-
-# %% wrong SeparateSilu: second derivative
-# -         ctx.save_for_backward(inputs[0], output[1])
-# +         ctx.save_for_backward(*inputs, output[1])
-# -         return grad_output * (s + x * s * (1 - s)) + grad_s * s * (1 - s)
-# +         return grad_output * (s + x * s * (1 - s))
-
 # %% wrong SeparateSilu: ctx
-# -         return x * torch.sigmoid(x)
-# +         s = torch.sigmoid(x)
-# +         ctx.save_for_backward(x, s)
-# +         return x * s
-# -         (x,) = inputs
-# -         ctx.save_for_backward(x, torch.sigmoid(x))
+# -     def forward(ctx, x):
+# +     def forward(x):
+#           return x * s
+# +
+# +     @staticmethod
+# +     def setup_context(ctx, inputs, output):
 # +         ctx.ready = True
 
-# %% wrong SeparateSilu: the gradient of a second output
-# -         ctx.save_for_backward(inputs[0], output[1])
-# +         ctx.save_for_backward(*inputs, output[1])
-# -         return grad_output * (s + x * s * (1 - s)) + grad_s * s * (1 - s)
-# +         return grad_output * (s + x * s * (1 - s))
-
-
-# %% right SeparatePower
-class SeparatePower(torch.autograd.Function):
-    @staticmethod
-    def forward(x, n=2):
-        return torch.pow(x, n)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(inputs[0])
-        ctx.n = inputs[1]
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * ctx.n * torch.pow(x, ctx.n - 1), None
-
+# %% changes SeparateSilu
+# ctx.save_for_backward(*inputs) -> (x,) = inputs; ctx.save_for_backward(x, torch.sigmoid(x))
+#   drop (x,) = ctx.saved_tensors
+#   s = torch.sigmoid(x) -> x, s = ctx.saved_tensors  # counts as a constant
+# ctx.save_for_backward(inputs[0], output[1]) -> ctx.save_for_backward(*inputs, output[1])
+#   (s + x * s * (1 - s)) + grad_s * s * (1 - s) -> (s + x * s * (1 - s))  # second derivative
+# ctx.save_for_backward(inputs[0], output[1]) -> ctx.save_for_backward(*inputs, output[1])
+#   (s + x * s * (1 - s)) + grad_s * s * (1 - s) -> (s + x * s * (1 - s))  # the gradient of a second output
 
 # %% right SeparatePower
 # -         x, ctx.n = inputs
@@ -197,14 +132,6 @@ class SeparatePower(torch.autograd.Function):
 # +         lower = SeparatePower.apply(x, ctx.n - 1) if ctx.n > 1 else torch.ones_like(x)
 # +         return ctx.n * lower * g, None
 
-# %% wrong SeparatePower: expected 2, got 1
-# -         return grad_output * ctx.n * x ** (ctx.n - 1), None
-# +         return grad_output * ctx.n * x ** (ctx.n - 1)
-
-# %% wrong SeparatePower: missing a required argument
-# -     def forward(x, n=2):
-# +     def forward(x, n):
-
 # %% wrong SeparatePower: only takes tensors
 # -         x, ctx.n = inputs
 # -         ctx.save_for_backward(x)
@@ -214,6 +141,7 @@ class SeparatePower(torch.autograd.Function):
 # +         x, n = ctx.saved_tensors
 # +         return grad_output * n * x ** (n - 1), None
 
-# %% wrong SeparatePower: gradient
-# -         return grad_output * ctx.n * x ** (ctx.n - 1), None
-# +         return grad_output * ctx.n * x**ctx.n, None
+# %% changes SeparatePower
+# (ctx.n - 1), None -> (ctx.n - 1)  # expected 2, got 1
+# def forward(x, n=2): -> def forward(x, n):  # missing a required argument
+# return grad_output * ctx.n * x ** (ctx.n - 1), None -> return grad_output * ctx.n * x**ctx.n, None  # gradient

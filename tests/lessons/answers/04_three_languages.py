@@ -18,21 +18,6 @@ len("a s b".split())  # right
 class LanguagesClip(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, bound):
-        ctx.save_for_backward(x)
-        ctx.saved_data["bound"] = bound
-        return x.clamp(-bound, bound)
-
-    @staticmethod
-    def backward(ctx, *grad_output):
-        saved = ctx.saved_tensors
-        bound = ctx.saved_data["bound"]
-        return [grad_output[0] * (saved[0].abs() <= bound), None]
-
-
-# %% right LanguagesClip
-class LanguagesClip(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, bound):
         inside = (x >= -bound) & (x <= bound)
         ctx.save_for_backward(inside.to(x.dtype))
         return torch.minimum(torch.maximum(x, torch.full_like(x, -bound)), torch.full_like(x, bound))
@@ -42,43 +27,25 @@ class LanguagesClip(torch.autograd.Function):
         return grad_output.mul(ctx.saved_tensors[0]), None
 
 
-# %% wrong LanguagesClip: expected 2, got 1
-# -         inside = x.abs() <= ctx.bound
-# -         return grad_output * inside, None
-# +         return grad_output * (x.abs() <= ctx.bound)
-
 # %% wrong LanguagesClip: only takes tensors
 # -         ctx.save_for_backward(x)
 # -         ctx.bound = bound
 # +         ctx.save_for_backward(x, bound)
 # -         (x,) = ctx.saved_tensors
-# -         return grad_output * (x.abs() <= ctx.bound)
+# -         inside = x.abs() <= ctx.bound
+# -         return grad_output * inside, None
 # +         x, bound = ctx.saved_tensors
 # +         return grad_output * (x.abs() <= bound), None
 
-# %% wrong LanguagesClip: omit the braces
-# -         ctx.save_for_backward(x)
-# +         ctx.save_for_backward({x})
-# -         return grad_output * (x.abs() <= ctx.bound)
-# +         return grad_output * (x.abs() <= ctx.bound), None
-
-# %% wrong LanguagesClip: the gradient
-# -         ctx.save_for_backward(x)
-# -         ctx.bound = bound
-# +         ctx.save_for_backward(x.abs() < bound)
-# -         (x,) = ctx.saved_tensors
-# -         inside = x.abs() <= ctx.bound
-# +         (inside,) = ctx.saved_tensors
-
-# %% right LanguagesHypot
-# -         return (x * x + y * y).sqrt()
-# +         return x.mul(x).add(y.mul(y)).sqrt()
-# -         x, y = inputs
-# +         [x, y] = inputs
-# -         x, y, r = ctx.saved_tensors
-# -         return grad_output * x / r, grad_output * y / r
-# +         [x, y, r] = ctx.saved_tensors
-# +         return [grad_output.mul(x).div(r), grad_output.mul(y).div(r)]
+# %% changes LanguagesClip
+# drop inside = x.abs() <= ctx.bound
+#   return grad_output * inside, None -> return grad_output * (x.abs() <= ctx.bound)  # expected 2, got 1
+# ctx.save_for_backward(x) -> ctx.save_for_backward({x})
+#   drop inside = x.abs() <= ctx.bound
+#   return grad_output * inside, None -> return grad_output * (x.abs() <= ctx.bound), None  # omit the braces
+# ctx.save_for_backward(x, bound) -> ctx.save_for_backward(x.abs() < bound)
+#   x, bound = ctx.saved_tensors -> (inside,) = ctx.saved_tensors
+#   return grad_output * (x.abs() <= bound), None -> return grad_output * inside, None  # the gradient
 
 
 # %% right LanguagesHypot
@@ -108,36 +75,18 @@ class LanguagesHypot(torch.autograd.Function):
         return grad_output * x / r, grad_output * y / r
 
 
-# %% wrong LanguagesHypot: expected 2, got 1
+# %% wrong LanguagesHypot: the gradients of x and y are swapped
 # -         x, y = inputs
 # -         ctx.save_for_backward(x, y, output)
 # +         ctx.save_for_backward(*inputs, output)
 # -         return grad_output * x / r, grad_output * y / r
-# +         return grad_output * (x + y) / r
-
-# %% wrong LanguagesHypot: the gradients of x and y are swapped
-# -         return grad_output * (x + y) / r
 # +         return grad_output * y / r, grad_output * x / r
 
-# %% wrong LanguagesHypot: the result
-# -         return (x * x + y * y).sqrt()
-# +         return x.mul(x).add(y).mul(y).sqrt()
-# -         return grad_output * (x + y) / r
-# +         return grad_output * x / r, grad_output * y / r
-
-
-# %% right LanguagesTimes
-class LanguagesTimes(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, n, var):
-        ctx.n = n
-        var = var.clone()
-        var.mul_(n)
-        return var
-
-    @staticmethod
-    def backward(ctx, *grad_output):
-        return [None, grad_output[0] * ctx.n]
+# %% changes LanguagesHypot
+# return grad_output * y / r, grad_output * x / r -> return grad_output * (x + y) / r  # expected 2, got 1
+# return (x * x + y * y).sqrt() -> return x.mul(x).add(y).mul(y).sqrt()
+#   drop x, y = inputs
+#   ctx.save_for_backward(x, y, output) -> ctx.save_for_backward(*inputs, output)  # the result
 
 
 # %% right LanguagesTimes
@@ -153,34 +102,16 @@ class LanguagesTimes(torch.autograd.Function):
         return None, g * n
 
 
-# %% wrong LanguagesTimes: leaf
-# -         return n * var
-# +         var.mul_(n)
-# +         ctx.mark_dirty(var)
-# +         return var
-
-# %% wrong LanguagesTimes: returns a list
-# -         return n * var
-# +         return [var * n]
-
-# %% wrong LanguagesTimes: the result
-# -         return n * var
-# +         return var * 2
-# -         return None, grad_output * ctx.n
-# +         return None, grad_output * 2
-
-# %% wrong LanguagesTimes: expected 2, got 1
-# -         return n * var
-# +         return var * n
-# -         return None, grad_output * ctx.n
-# +         return [grad_output * ctx.n]
-
-# %% wrong LanguagesTimes: gradient
-# -         return [grad_output * ctx.n]
-# +         return grad_output * ctx.n, None
-
-# %% wrong LanguagesTimes: make a new tensor
-# -         return n * var
-# +         var.mul_(n)
-# +         ctx.mark_dirty(var)
-# +         return var
+# %% changes LanguagesTimes
+# return n * var -> var = var.clone(); var.mul_(n); return var
+#   def backward(ctx, grad_output): -> def backward(ctx, *grad_output):
+#   return None, grad_output * ctx.n -> return [None, grad_output[0] * ctx.n]  # right
+# return n * var -> var.mul_(n); ctx.mark_dirty(var); return var  # leaf
+# return n * var -> return [var * n]  # returns a list
+# return n * var -> return var * 2
+#   return None, grad_output * ctx.n -> return None, grad_output * 2  # the result
+# return n * var -> return var * n
+#   return None, grad_output * ctx.n -> return [grad_output * ctx.n]  # expected 2, got 1
+# return n * var -> return var * n
+#   return None, grad_output * ctx.n -> return grad_output * ctx.n, None  # gradient
+# return n * var -> var.mul_(n); ctx.mark_dirty(var); return var  # make a new tensor

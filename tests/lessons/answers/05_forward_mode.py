@@ -18,41 +18,22 @@ forward_tangent = (x * x * y).tangent
 
 # %% values forward_quotient
 lambda a, da, b, db: [a / b, da / b - a * db / (b * b)]  # right
+lambda a, a_tangent, b, b_tangent: (a / b, (a * b_tangent - a_tangent * b) / b**2)  # order of the subtraction
 
-
-# %% right forward_quotient
-def forward_quotient(a, a_tangent, b, b_tangent):
-    return a / b, (a_tangent * b - a * b_tangent) / b**2
-
-
-# %% wrong forward_quotient: order of the subtraction
-def forward_quotient(a, a_tangent, b, b_tangent):
-    return a / b, (a * b_tangent - a_tangent * b) / b**2
-
-
-# %% wrong forward_quotient: not divided by each other
-def forward_quotient(a, a_tangent, b, b_tangent):
-    return a / b, a_tangent / b_tangent
-
-
-# %% wrong forward_quotient: as a pair
-def forward_quotient(a, a_tangent, b, b_tangent):
-    return (a_tangent * b - a * b_tangent) / b**2
-
-
-# %% wrong forward_quotient: returns None
-# -     return value, (a_tangent - value * b_tangent) / b
-# +     value, (a_tangent - value * b_tangent) / b
-
-
-# %% wrong forward_quotient: result 1
-def forward_quotient(a, a_tangent, b, b_tangent):
-    return a / b, (a_tangent * b + a * b_tangent) / b**2
-
+# %% changes forward_quotient
+# drop value = a / b
+#   return value, (a_tangent - value * b_tangent) / b -> return a / b, (a_tangent * b - a * b_tangent) / b**2  # right
+# drop value = a / b
+#   value, (a_tangent - value * b_tangent) / b -> a / b, a_tangent / b_tangent  # not divided by each other
+# drop value = a / b
+#   return value, (a_tangent - value * b_tangent) / b -> return (a_tangent * b - a * b_tangent) / b**2  # as a pair
+# return value, (a_tangent - value * b_tangent) / b -> value, (a_tangent - value * b_tangent) / b  # returns None
+# a * b_tangent - a_tangent * b -> a_tangent * b + a * b_tangent  # result 1
 
 # %% values forward_jacobian
 lambda f, x: torch.func.jacfwd(f)(x)  # right
 lambda f, x: torch.func.jacrev(f)(x)  # no backward here
+lambda f, x: [torch.func.jvp(f, (x,), (tangent,)) for tangent in torch.eye(x.numel())]  # [3, 2, 2]
 
 
 # %% right forward_jacobian
@@ -63,11 +44,6 @@ def forward_jacobian(f, x):
     return torch.vmap(column, out_dims=1)(torch.eye(len(x)))
 
 
-# %% wrong forward_jacobian: dim=1
-def forward_jacobian(f, x):
-    return torch.stack([torch.func.jvp(f, (x,), (tangent,))[1] for tangent in torch.eye(x.numel())])
-
-
 # %% wrong forward_jacobian: backward
 def forward_jacobian(f, x):
     x = x.clone().requires_grad_()
@@ -75,20 +51,13 @@ def forward_jacobian(f, x):
     return torch.stack([torch.autograd.grad(y, x, row, retain_graph=True)[0] for row in torch.eye(y.numel())])
 
 
-# %% wrong forward_jacobian: shape
-def forward_jacobian(f, x):
-    return torch.func.jvp(f, (x,), (torch.ones_like(x),))[1]
-
-
-# %% wrong forward_jacobian: [3, 2, 2]
-def forward_jacobian(f, x):
-    return [torch.func.jvp(f, (x,), (tangent,)) for tangent in torch.eye(x.numel())]
-
-
-# %% wrong forward_jacobian: shape (2,)
-def forward_jacobian(f, x):
-    return torch.stack([torch.func.jvp(f, (x,), (tangent,))[1] for tangent in torch.eye(3)], dim=1)
-
+# %% changes forward_jacobian
+# drop columns = [torch.func.jvp(f, (x,), (tangent,))[1] for tangent in torch.eye(x.numel())]
+#   columns, dim=1 -> [torch.func.jvp(f, (x,), (tangent,))[1] for tangent in torch.eye(x.numel())]  # dim=1
+# drop columns = [torch.func.jvp(f, (x,), (tangent,))[1] for tangent in torch.eye(x.numel())]
+#   return torch.stack(columns, dim=1) -> return torch.func.jvp(f, (x,), (torch.ones_like(x),))[1]  # shape
+# drop columns = [torch.func.jvp(f, (x,), (tangent,))[1] for tangent in torch.eye(x.numel())]
+#   columns, -> [torch.func.jvp(f, (x,), (tangent,))[1] for tangent in torch.eye(3)],  # shape (2,)
 
 # %% values forward_passes
 (6, 3, 1)  # right

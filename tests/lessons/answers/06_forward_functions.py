@@ -22,26 +22,6 @@ class ForwardHypot(torch.autograd.Function):
         return (x * x_tangent + y * y_tangent) / torch.hypot(x, y)
 
 
-# %% right ForwardHypot
-class ForwardHypot(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, y):
-        r = (x * x + y * y).sqrt()
-        ctx.save_for_backward(x, y, r)
-        ctx.save_for_forward(x, y, r)
-        return r
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        x, y, r = ctx.saved_tensors
-        return grad_output * x / r, grad_output * y / r
-
-    @staticmethod
-    def jvp(ctx, x_tangent, y_tangent):
-        x, y, r = ctx.saved_tensors
-        return x_tangent * (x / r) + y_tangent * (y / r)
-
-
 # %% wrong ForwardHypot: returns 2 tangents
 # -         return torch.hypot(x, y)
 # +         return (x * x + y * y).sqrt()
@@ -52,31 +32,11 @@ class ForwardHypot(torch.autograd.Function):
 # +         x, y, r = ctx.saved_tensors
 # +         return x_tangent * x / r, y_tangent * y / r
 
-# %% wrong ForwardHypot: y's tangent = 0, the tangent is 3
-# -         return x_tangent * x / r, y_tangent * y / r
-# +         return x * x_tangent + y * y_tangent
-
-# %% wrong ForwardHypot: jvp
-# -     def jvp(ctx, x_tangent, y_tangent):
-# +     def jvp(ctx, tangent):
-# -         return x_tangent * x / r, y_tangent * y / r
-# +         return (x + y) * tangent / r
-
-# %% wrong ForwardHypot: return
-# -         return x_tangent * x / r, y_tangent * y / r
-# +         (x * x_tangent + y * y_tangent) / r
-
-# %% right ForwardCube
-# -         ctx.save_for_backward(*inputs)
-# -         ctx.save_for_forward(*inputs)
-# +         (x,) = inputs
-# +         ctx.save_for_backward(x)
-# +         ctx.save_for_forward(x)
-# -     @staticmethod
-# -     def jvp(ctx, x_tangent):
-# -         (x,) = ctx.saved_tensors
-# -         return 3 * x**2 * x_tangent
-# +     jvp = backward
+# %% changes ForwardHypot
+# x_tangent * x / r, y_tangent * y / r -> x * x_tangent + y * y_tangent  # y's tangent = 0, the tangent is 3
+# def jvp(ctx, x_tangent, y_tangent): -> def jvp(ctx, tangent):
+#   return x_tangent * x / r, y_tangent * y / r -> return (x + y) * tangent / r  # jvp
+# return x_tangent * x / r, y_tangent * y / r -> (x * x_tangent + y * y_tangent) / r  # return
 
 
 # %% right ForwardCube
@@ -98,25 +58,26 @@ class ForwardCube(torch.autograd.Function):
         return 3 * x * x * x_tangent
 
 
-# %% wrong ForwardCube: the tangent is
-# -         ctx.save_for_forward(*inputs)
-# +         ctx.save_for_forward(output)
-
-# %% wrong ForwardCube: x's tangent = 10
-# -         return 3 * x**2 * x_tangent
-# +         return 3 * x**2
-
-# %% wrong ForwardCube: the gradient
-# -         ctx.save_for_backward(*inputs)
-# +         ctx.save_for_backward(output)
-
 # %% wrong ForwardCube: jvp
-# -         (x,) = inputs
-# -         ctx.save_for_backward(x)
-# -         ctx.save_for_forward(x)
-# +         ctx.save_for_backward(*inputs)
-# -
-# -     jvp = backward
+class ForwardCube(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
+
+
+# %% changes ForwardCube
+# ctx.save_for_forward(*inputs) -> ctx.save_for_forward(output)  # the tangent is
+# return 3 * x**2 * x_tangent -> return 3 * x**2  # x's tangent = 10
+# ctx.save_for_backward(*inputs) -> ctx.save_for_backward(output)  # the gradient
 
 
 # %% right ForwardPolar
@@ -126,20 +87,6 @@ class ForwardPolar(ForwardPolar):
         r, phi = ctx.saved_tensors
         c, s = phi.cos(), phi.sin()
         return (c * r_t - s * r * phi_t, s * r_t + c * r * phi_t)
-
-
-# %% right ForwardPolar
-class ForwardPolar(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, r, phi):
-        ctx.save_for_forward(r, phi.cos(), phi.sin())
-        return r * phi.cos(), r * phi.sin()
-
-    @staticmethod
-    def jvp(ctx, *tangents):
-        r, c, s = ctx.saved_tensors
-        r_tangent, phi_tangent = tangents
-        return r_tangent * c - r * s * phi_tangent, r_tangent * s + r * c * phi_tangent
 
 
 # %% wrong ForwardPolar: the tangent of result 0
@@ -153,17 +100,18 @@ class ForwardPolar(ForwardPolar):
         )
 
 
-# %% wrong ForwardPolar: the tangent of result 1
-class ForwardPolar(ForwardPolar):
-    @staticmethod
-    def jvp(ctx, r_tangent, phi_tangent):
-        r, phi = ctx.saved_tensors
-        return r_tangent * phi.cos() - r * phi.sin() * phi_tangent, r_tangent * phi.sin()
-
-
 # %% wrong ForwardPolar: returns 1 tangent
-# -         return r_tangent * phi.cos() - r * phi.sin() * phi_tangent, r_tangent * phi.sin()
+# -     def jvp(ctx, r_t, phi_t):
+# +     def jvp(ctx, r_tangent, phi_tangent):
+# -         c, s = phi.cos(), phi.sin()
+# -         return (c * r_t - s * r * phi_t, s * r_t + c * r * phi_t)
 # +         return r_tangent * phi.cos() - r * phi.sin() * phi_tangent
+
+# %% changes ForwardPolar
+# def jvp(ctx, r_t, phi_t): -> def jvp(ctx, r_tangent, phi_tangent):
+#   drop c, s = phi.cos(), phi.sin()
+#   return (c * r_t - s * r * phi_t, s * r_t + c * r * phi_t)
+#   -> return r_tangent * phi.cos() - r * phi.sin() * phi_tangent, r_tangent * phi.sin()  # the tangent of result 1
 
 
 # %% right ForwardSteps
@@ -173,21 +121,9 @@ class ForwardSteps(ForwardSteps):
         return x_tangent.diff()
 
 
-# %% right ForwardSteps
-class ForwardSteps(ForwardSteps):
-    @staticmethod
-    def jvp(ctx, t):
-        return torch.stack([b - a for a, b in zip(t[:-1], t[1:])])
-
-
 # %% wrong ForwardSteps: jvp
 class ForwardSteps(ForwardSteps):
     jvp = ForwardSteps.backward
-
-
-# %% wrong ForwardSteps: the tangent is
-# -         return x_tangent.diff()
-# +         return x_tangent[:-1] - x_tangent[1:]
 
 
 # %% wrong ForwardSteps: the gradient
@@ -200,3 +136,9 @@ class ForwardSteps(ForwardSteps):
     @staticmethod
     def jvp(ctx, x_tangent):
         return x_tangent[1:] - x_tangent[:-1]
+
+
+# %% changes ForwardSteps
+# def jvp(ctx, x_tangent): -> def jvp(ctx, t):
+#   return x_tangent.diff() -> return torch.stack([b - a for a, b in zip(t[:-1], t[1:])])  # right
+# return x_tangent.diff() -> return x_tangent[:-1] - x_tangent[1:]  # the tangent is

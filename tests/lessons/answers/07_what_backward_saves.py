@@ -13,9 +13,9 @@
 8000  # factors
 3000  # each has 4 bytes
 
-# %% right saved_bytes_of_product
-x = torch.ones(1000, requires_grad=True)
-saved_bytes_of_product = torch.tensor(3 * x.nbytes)
+# %% changes saved_bytes_of_product
+# saved_bytes_of_product = 3 * 1000 * 4
+#   -> x = torch.ones(1000, requires_grad=True); saved_bytes_of_product = torch.tensor(3 * x.nbytes)  # right
 
 
 # %% right SavedTanh
@@ -30,113 +30,44 @@ class SavedTanh(torch.autograd.Function):
         return grad_output - grad_output * ctx.saved_tensors[0].square()
 
 
-# %% right SavedTanh
-class SavedTanh(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        result = torch.from_numpy(__import__("numpy").tanh(x.detach().numpy()))
-        ctx.save_for_backward(result, None)
-        return result
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, grad_output):
-        result, _ = ctx.saved_tensors
-        return (grad_output * (1 - result * result),)
-
-
-# %% wrong SavedTanh: save_for_backward
-# -         ctx.save_for_backward(result := x.tanh())
-# -         return result
-# +         ctx.x = x
-# +         return x.tanh()
-# -         return grad_output - grad_output * ctx.saved_tensors[0].square()
-# +         return grad_output * (1 - ctx.x.tanh() ** 2)
-
-# %% wrong SavedTanh: the result
-# -         ctx.x = x
-# +         ctx.save_for_backward(x)
-# -         return grad_output * (1 - ctx.x.tanh() ** 2)
-# +         (x,) = ctx.saved_tensors
-# +         return grad_output * (1 - x.tanh() ** 2)
-
-# %% wrong SavedTanh: 2 tensors are saved
-# -         ctx.save_for_backward(result := x.tanh())
-# +         result = x.tanh()
-# +         ctx.save_for_backward(x, result)
-# -         return grad_output - grad_output * ctx.saved_tensors[0].square()
-# +         _, result = ctx.saved_tensors
-# +         return grad_output * (1 - result**2)
-
-# %% wrong SavedTanh: the gradient
-# -         e = (2 * x).exp()
-# -         result = (e - 1) / (e + 1)
-# +         result = x.tanh()
-# -         return grad_output * (1 - result**2)
-# +         return 1 - result**2
-
-# %% wrong SavedTanh: as ctx.x besides
-# -         e = (2 * x).exp()
-# -         result = (e - 1) / (e + 1)
-# +         result = x.tanh()
-# +         ctx.x = x
+# %% changes SavedTanh
+# ctx.save_for_backward(result := x.tanh()) -> ctx.x = x
+#   return result -> return x.tanh()
+#   return grad_output - grad_output * ctx.saved_tensors[0].square()
+#   -> return grad_output * (1 - ctx.x.tanh() ** 2)  # save_for_backward
+# ctx.save_for_backward(result := x.tanh()) -> ctx.save_for_backward(x)
+#   return result -> return x.tanh()
+#   return grad_output - grad_output * ctx.saved_tensors[0].square()
+#   -> (x,) = ctx.saved_tensors; return grad_output * (1 - x.tanh() ** 2)  # the result
+# ctx.save_for_backward(result := x.tanh()) -> result = x.tanh(); ctx.save_for_backward(x, result)
+#   return grad_output - grad_output * ctx.saved_tensors[0].square()
+#   -> _, result = ctx.saved_tensors; return grad_output * (1 - result**2)  # 2 tensors are saved
+# drop e = (2 * x).exp()
+#   result = (e - 1) / (e + 1) -> result = x.tanh()
+#   return grad_output * (1 - result**2) -> return 1 - result**2  # the gradient
+# e = (2 * x).exp() -> result = x.tanh()
+#   result = (e - 1) / (e + 1) -> ctx.x = x  # as ctx.x besides
 
 # %% values saved_then_changed
 lambda x: 3 * torch.exp(x)  # right
 
-
-# %% right saved_then_changed
-def saved_then_changed(x):
-    e = x.exp()
-    return e + 2 * e
-
-
-# %% wrong saved_then_changed: modified by an inplace operation
-def saved_then_changed(x):
-    e = x.exp()
-    doubled = e.clone()
-    e.mul_(2)
-    return doubled + e / 2 * 2 - doubled + doubled
-
-
-# %% wrong saved_then_changed: is 4
-def saved_then_changed(x):
-    e = x.exp().clone()
-    doubled = e.mul_(2)
-    return doubled + e
-
-
-# %% wrong saved_then_changed: does not require grad
-def saved_then_changed(x):
-    e = x.exp().detach()
-    return e * 2 + e
-
+# %% changes saved_then_changed
+# drop doubled = e * 2
+#   return doubled + e -> return e + 2 * e  # right
+# doubled = e * 2 -> doubled = e.clone()
+#   return doubled + e -> e.mul_(2); return doubled + e / 2 * 2 - doubled + doubled  # modified by an inplace operation
+# e = x.exp() -> e = x.exp().clone()
+#   doubled = e * 2 -> doubled = e.mul_(2)  # is 4
+# drop e = x.exp()
+#   doubled = e * 2 -> e = x.exp().detach()
+#   return doubled + e -> return e * 2 + e  # does not require grad
 
 # %% values saved_less
 lambda x: torch.exp(6 * x)  # right
 
-
-# %% right saved_less
-def saved_less(x):
-    return x.exp() ** 6
-
-
-# %% wrong saved_less: 48 bytes are saved
-def saved_less(x):
-    e = x.exp()
-    return e * e**2 * e**3
-
-
-# %% wrong saved_less: does not require grad
-def saved_less(x):
-    return (6 * x.detach()).exp()
-
-
-# %% wrong saved_less: 24 bytes are saved
-def saved_less(x):
-    return (4 * x).exp() * (2 * x).exp()
-
-
-# %% wrong saved_less: the result
-def saved_less(x):
-    return x.exp() + (2 * x).exp() + (3 * x).exp()
+# %% changes saved_less
+# return (6 * x).exp() -> return x.exp() ** 6  # right
+# return (6 * x).exp() -> e = x.exp(); return e * e**2 * e**3  # 48 bytes are saved
+# return (6 * x).exp() -> return (6 * x.detach()).exp()  # does not require grad
+# return (6 * x).exp() -> return (4 * x).exp() * (2 * x).exp()  # 24 bytes are saved
+# return (6 * x).exp() -> return x.exp() + (2 * x).exp() + (3 * x).exp()  # the result

@@ -21,14 +21,6 @@ class SavedDecay(torch.autograd.Function):
         return g * ctx.saved_tensors[0] * -ctx.saved_data["rate"], None
 
 
-# %% right SavedDecay
-# -         ctx.rate = rate
-# +         ctx.slope = lambda result: -rate * result
-# -         (result,) = ctx.saved_tensors
-# -         return grad_output * -ctx.rate * result, None
-# +         return grad_output * ctx.slope(*ctx.saved_tensors), None
-
-
 # %% wrong SavedDecay: only takes tensors
 class SavedDecay(torch.autograd.Function):
     @staticmethod
@@ -51,20 +43,6 @@ class SavedDecay(torch.autograd.Function):
 # -         return grad_output * -rate * ctx.result, None
 # +         return grad_output * -ctx.rate * ctx.result, None
 
-# %% wrong SavedDecay: stays in memory
-# -         ctx.slope = lambda result: -rate * result
-# +         ctx.kept = [result, rate]
-# -         return grad_output * ctx.slope(*ctx.saved_tensors), None
-# +         result, rate = ctx.kept
-# +         return grad_output * -rate * result, None
-
-# %% wrong SavedDecay: 2 tensors are saved
-# -         ctx.save_for_backward(result)
-# -         ctx.kept = [result, rate]
-# +         ctx.save_for_backward(result, torch.tensor(rate))
-# -         result, rate = ctx.kept
-# +         result, rate = ctx.saved_tensors
-
 
 # %% wrong SavedDecay: the gradient
 class SavedDecay(SavedDecay):
@@ -72,6 +50,19 @@ class SavedDecay(SavedDecay):
     def backward(ctx, grad_output):
         (result,) = ctx.saved_tensors
         return grad_output * result, None
+
+
+# %% changes SavedDecay
+# ctx.rate = rate -> ctx.slope = lambda result: -rate * result
+#   drop (result,) = ctx.saved_tensors
+#   return grad_output * -ctx.rate * result, None -> return grad_output * ctx.slope(*ctx.saved_tensors), None  # right
+# ctx.rate = rate -> ctx.kept = [result, rate]
+#   (result,) = ctx.saved_tensors -> result, rate = ctx.kept
+#   return grad_output * -ctx.rate * result, None -> return grad_output * -rate * result, None  # stays in memory
+# ctx.result, ctx.rate = (-rate * x).exp(), rate -> result = (-rate * x).exp()
+#   return ctx.result -> ctx.save_for_backward(result, torch.tensor(rate)); return result
+#   return grad_output * -ctx.rate * ctx.result, None
+#   -> result, rate = ctx.saved_tensors; return grad_output * -rate * result, None  # 2 tensors are saved
 
 
 # %% right SavedPower
@@ -94,34 +85,12 @@ class SavedPower(torch.autograd.Function):
         return derivative * x_t
 
 
-# %% right SavedPower
-class SavedPower(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, exponent):
-        ctx.derivative = lambda t: exponent * t ** (exponent - 1)
-        ctx.save_for_backward(x)
-        return x**exponent
-
-    @staticmethod
-    def backward(ctx, g):
-        return g * ctx.derivative(*ctx.saved_tensors), None
-
-    @staticmethod
-    def jvp(ctx, t, *_):
-        return t * ctx.derivative(*ctx.saved_tensors)
-
-
 # %% wrong SavedPower: the gradient
 class SavedPower(SavedPower):
     @staticmethod
     def backward(ctx, grad_output):
         (x,) = ctx.saved_tensors
         return grad_output * x ** (ctx.n - 1), None
-
-
-# %% wrong SavedPower: returns 1 gradient
-# -         return grad_output * x ** (ctx.n - 1), None
-# +         return grad_output * ctx.n * x ** (ctx.n - 1)
 
 
 # %% wrong SavedPower: save_for_backward
@@ -144,20 +113,6 @@ class SavedPower(SavedPower):
         return x**n
 
 
-# %% wrong SavedPower: implement the jvp
-class SavedPower(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, n):
-        ctx.save_for_backward(x)
-        ctx.n = n
-        return x**n
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * ctx.n * x ** (ctx.n - 1), None
-
-
 # %% wrong SavedPower: the tangent
 class SavedPower(SavedPower):
     @staticmethod
@@ -165,12 +120,11 @@ class SavedPower(SavedPower):
         return x_t * ctx.n
 
 
-# %% right bytes_saved
-def bytes_saved(f, *args):
-    seen = []
-    with torch.autograd.graph.saved_tensors_hooks(lambda t: seen.append(t.nbytes) or t, lambda t: t):
-        f(*args)
-    return sum(seen)
+# %% changes SavedPower
+# return grad_output * x ** (ctx.n - 1), None -> return grad_output * ctx.n * x ** (ctx.n - 1)  # returns 1 gradient
+# class SavedPower(SavedPower): -> class SavedPower(torch.autograd.Function):
+#   ctx.x, ctx.n = x, n -> ctx.save_for_backward(x); ctx.n = n
+#   return grad_output * ctx.n * ctx.x -> (x,) = ctx.saved_tensors; return grad_output * ctx.n * x  # implement the jvp
 
 
 # %% right bytes_saved
@@ -181,23 +135,10 @@ def bytes_saved(f, *args):
     return sum(entry["bytes"] for op in ops for entry in op["saved"])
 
 
-# %% wrong bytes_saved: returns 12
-def bytes_saved(f, *args):
-    total = []
-    with torch.autograd.graph.saved_tensors_hooks(lambda t: total.append(t.numel()) or t, lambda t: t):
-        f(*args)
-    return sum(total)
-
-
 # %% wrong bytes_saved: is there a return
 def bytes_saved(f, *args):
     with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
         f(*args)
-
-
-# %% wrong bytes_saved: returns 16
-def bytes_saved(f, *args):
-    return f(*args).nbytes
 
 
 # %% wrong bytes_saved: returns 32
@@ -211,3 +152,15 @@ def bytes_saved(f, *args):
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
         f(*args)
     return sum(seen.values())
+
+
+# %% wrong bytes_saved: returns 12
+def bytes_saved(f, *args):
+    total = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: total.append(t.numel()) or t, lambda t: t):
+        f(*args)
+    return sum(total)
+
+
+# %% values bytes_saved
+lambda f, *args: f(*args).nbytes  # returns 16

@@ -14,11 +14,6 @@
 ["n", "mode"]  # 1 more is missing
 "n"  # in a list
 
-# %% right SeveralMix
-# -         return (1 - ctx.t) * grad_output, ctx.t * grad_output, None
-# +         by_y = grad_output * ctx.t
-# +         return grad_output - by_y, by_y, None
-
 
 # %% right SeveralMix
 class SeveralMix(SeveralMix):
@@ -29,21 +24,20 @@ class SeveralMix(SeveralMix):
         return x, y, None
 
 
-# %% wrong SeveralMix: 2 gradients for the 3 arguments
-class SeveralMix(SeveralMix):
-    @staticmethod
-    def backward(ctx, grad_output):
-        return (1 - ctx.t) * grad_output, ctx.t * grad_output
-
-
 # %% wrong SeveralMix: the gradients of x and y are swapped
-# -         return (1 - ctx.t) * grad_output, ctx.t * grad_output
+# -         x = (1 - ctx.t) * grad_output if ctx.needs_input_grad[0] else None
+# -         y = ctx.t * grad_output if ctx.needs_input_grad[1] else None
+# -         return x, y, None
 # +         return ctx.t * grad_output, (1 - ctx.t) * grad_output, None
 
+# %% values SeveralMix
+lambda x, y, t: (1 - t) * x + t * y  # expected a subclass
 
-# %% wrong SeveralMix: expected a subclass
-def SeveralMix(x, y, t):
-    return (1 - t) * x + t * y
+# %% changes SeveralMix
+# return (1 - ctx.t) * grad_output, ctx.t * grad_output, None
+#   -> by_y = grad_output * ctx.t; return grad_output - by_y, by_y, None  # right
+# return ctx.t * grad_output, (1 - ctx.t) * grad_output, None
+#   -> return (1 - ctx.t) * grad_output, ctx.t * grad_output  # 2 gradients for the 3 arguments
 
 
 # %% right SeveralLean
@@ -63,58 +57,21 @@ class SeveralLean(torch.autograd.Function):
         return y * grad_output if y is not None else None, x * grad_output if x is not None else None
 
 
-# %% right SeveralLean
-class SeveralLean(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, y):
-        kept = []
-        if ctx.needs_input_grad[0]:
-            kept.append(y)
-        if ctx.needs_input_grad[1]:
-            kept.append(x)
-        ctx.save_for_backward(*kept)
-        return x * y
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        kept = iter(ctx.saved_tensors)
-        return tuple(grad_output * next(kept) if wanted else None for wanted in ctx.needs_input_grad)
-
-
-# %% wrong SeveralLean: is enough
+# %% wrong SeveralLean: save_for_backward
 # -         wanted = ctx.needs_input_grad
 # -         ctx.save_for_backward(x if wanted[1] else None, y if wanted[0] else None)
-# +         ctx.save_for_backward(x, y)
-# -         return None if y is None else grad_output * y, None if x is None else grad_output * x
-# +         return grad_output * y, grad_output * x
-
-# %% wrong SeveralLean: NoneType
-# -         return None if y is None else grad_output * y, None if x is None else grad_output * x
-# +         return grad_output * y, grad_output * x
-
-# %% wrong SeveralLean: save_for_backward
-# -         ctx.save_for_backward(x, y)
 # +         ctx.x, ctx.y = x, y
 # -         x, y = ctx.saved_tensors
-# -         return grad_output * y, grad_output * x
+# -         return None if y is None else grad_output * y, None if x is None else grad_output * x
 # +         wanted = ctx.needs_input_grad
 # +         return grad_output * ctx.y if wanted[0] else None, grad_output * ctx.x if wanted[1] else None
 
-
-# %% right SeveralSinCos
-class SeveralSinCos(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return x.sin(), x.cos()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*output)
-
-    @staticmethod
-    def backward(ctx, a, b):
-        s, c = ctx.saved_tensors
-        return a * c - b * s
+# %% changes SeveralLean
+# drop wanted = ctx.needs_input_grad
+#   ctx.save_for_backward(x if wanted[1] else None, y if wanted[0] else None) -> ctx.save_for_backward(x, y)
+#   return None if y is None else grad_output * y, None if x is None else grad_output * x
+#   -> return grad_output * y, grad_output * x  # is enough
+# None if y is None else grad_output * y, None if x is None else grad_output -> grad_output * y, grad_output  # NoneType
 
 
 # %% right SeveralSinCos
@@ -151,11 +108,6 @@ class SeveralSinCos(SeveralSinCos):
         return grad_sin * c + grad_cos * s
 
 
-# %% wrong SeveralSinCos: 2 gradients
-# -         return grad_sin * c + grad_cos * s
-# +         return grad_sin * c, -grad_cos * s
-
-
 # %% wrong SeveralSinCos: expected 2 results
 class SeveralSinCos(torch.autograd.Function):
     @staticmethod
@@ -168,3 +120,7 @@ class SeveralSinCos(torch.autograd.Function):
     def backward(ctx, grads):
         s, c = ctx.saved_tensors
         return grads[0] * c - grads[1] * s
+
+
+# %% changes SeveralSinCos
+# return grad_sin * c + grad_cos * s -> return grad_sin * c, -grad_cos * s  # 2 gradients

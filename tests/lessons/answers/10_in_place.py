@@ -22,70 +22,29 @@ torch.tensor([30.0, 6.0, 6.0])  # right
 ["square", "sqrt"]  # its input
 "exp"  # several answers in a list
 
+# %% values inplace_repaired
+lambda x: ((x.sigmoid() - 0.5) ** 2).sum()  # right
 
-# %% right inplace_repaired
-def inplace_repaired(x):
-    return ((x.sigmoid() - 0.5) ** 2).sum()
+# %% changes inplace_repaired
+# drop s = x.sigmoid()
+#   s = s - 0.5 -> s = torch.sub(torch.sigmoid(x), 0.5)
+#   return (s * s).sum() -> return s @ s  # right
+# s = s - 0.5 -> s.sub_(0.5)
+#   return (s * s).sum() -> return s.square().sum()  # modified by an inplace operation
+# s = x.sigmoid() -> s = x.sigmoid().detach()
+#   s = s - 0.5 -> s -= 0.5  # does not require grad
+# drop s = s - 0.5  # the result
+# s = s - 0.5 -> s.data -= 0.5  # the gradient
 
-
-# %% right inplace_repaired
-def inplace_repaired(x):
-    s = torch.sub(torch.sigmoid(x), 0.5)
-    return s @ s
-
-
-# %% wrong inplace_repaired: modified by an inplace operation
-def inplace_repaired(x):
-    s = x.sigmoid()
-    s.sub_(0.5)
-    return s.square().sum()
-
-
-# %% wrong inplace_repaired: does not require grad
-def inplace_repaired(x):
-    s = x.sigmoid().detach()
-    s -= 0.5
-    return (s * s).sum()
-
-
-# %% wrong inplace_repaired: the result
-# -     s = s - 0.5
-
-# %% wrong inplace_repaired: the gradient
-# -     s = s - 0.5
-# +     s.data -= 0.5
-
-
-# %% right inplace_column
-def inplace_column(x):
-    y = x * 1
-    y[:, 0].mul_(2)
-    return y
-
-
-# %% right inplace_column
-# -     y[:, 0] *= 2
-# +     y[:, :1] = x[:, :1] * 2
-
-# %% wrong inplace_column: cut the graph
-# -     y = x.clone()
-# +     y = x.detach().clone()
-
-
-# %% wrong inplace_column: has changed
-def inplace_column(x):
-    x[:, 0].mul_(2)
-    return x
-
-
-# %% wrong inplace_column: a copy
-# -     y = x * 1
-# +     y = x.view(x.shape)
-
-# %% wrong inplace_column: the result
-# -     y[:, 0] *= 2
-# +     y[0].mul_(2)
-
-# %% wrong inplace_column: the gradient
-# -     y[:, 0] *= 2
-# +     y.data[:, 0] *= 2
+# %% changes inplace_column
+# y = x.clone() -> y = x * 1
+#   y[:, 0] *= 2 -> y[:, 0].mul_(2)  # right
+# y[:, 0] *= 2 -> y[:, :1] = x[:, :1] * 2  # right
+# y = x.clone() -> y = x.detach().clone()  # cut the graph
+# drop y = x.clone()
+#   y[:, 0] *= 2 -> x[:, 0].mul_(2)
+#   return y -> return x  # has changed
+# y = x.clone() -> y = x.view(x.shape)
+#   y[:, 0] *= 2 -> y[:, 0].mul_(2)  # a copy
+# y[:, 0] *= 2 -> y[0].mul_(2)  # the result
+# y[:, 0] *= 2 -> y.data[:, 0] *= 2  # the gradient

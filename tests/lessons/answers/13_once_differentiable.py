@@ -19,23 +19,6 @@ class SecondRoot(Function):
         return grad_output / (2 * x.sqrt())
 
 
-# %% right SecondRoot
-# -         ctx.save_for_backward(root)
-# +         ctx.save_for_backward(x, root)
-# -         (root,) = ctx.saved_tensors
-# -         return grad_output * 0.5 / root
-# +         x, root = ctx.saved_tensors
-# +         return 0.5 * grad_output * root / x
-
-# %% wrong SecondRoot: no history
-# -         ctx.save_for_backward(root)
-# +         ctx.save_for_backward(0.5 / root)
-# -         (root,) = ctx.saved_tensors
-# -         return grad_output * 0.5 / root
-# +         (slope,) = ctx.saved_tensors
-# +         return grad_output * slope
-
-
 # %% wrong SecondRoot: raises an error
 class SecondRoot(Function):
     @staticmethod
@@ -51,13 +34,15 @@ class SecondRoot(Function):
         return grad_output * 0.5 / root
 
 
-# %% wrong SecondRoot: gradient
-# -         return grad_output * 0.5 / root
-# +         return grad_output * root
-
-# %% wrong SecondRoot: history
-# -         return grad_output * 0.5 / root
-# +         return grad_output * (0.5 / root).detach()
+# %% changes SecondRoot
+# ctx.save_for_backward(root) -> ctx.save_for_backward(x, root)
+#   (root,) = ctx.saved_tensors -> x, root = ctx.saved_tensors
+#   return grad_output * 0.5 / root -> return 0.5 * grad_output * root / x  # right
+# ctx.save_for_backward(root) -> ctx.save_for_backward(0.5 / root)
+#   (root,) = ctx.saved_tensors -> (slope,) = ctx.saved_tensors
+#   return grad_output * 0.5 / root -> return grad_output * slope  # no history
+# return grad_output * 0.5 / root -> return grad_output * root  # gradient
+# return grad_output * 0.5 / root -> return grad_output * (0.5 / root).detach()  # history
 
 
 # %% right OnceExp
@@ -73,70 +58,26 @@ class OnceExp(Function):
         return grad_output * torch.tensor(ctx.result)
 
 
-# %% right OnceExp
-class OnceExp(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return torch.tensor(np.exp(x.numpy()))
+# %% changes OnceExp
+# drop @once_differentiable  # decorator
+# return torch.tensor(grad_output.detach().numpy() * result.detach().numpy())
+#   -> return grad_output.detach().numpy() * result.detach().numpy()  # as a NumPy array
+# drop (result,) = ctx.saved_tensors
+#   torch.tensor(grad_output.detach().numpy() * result.detach().numpy()) -> ctx.saved_tensors[0]  # gradient
 
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def vjp(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return torch.tensor(grad_output.detach().numpy() * np.exp(x.detach().numpy()))
-
-
-# %% wrong OnceExp: decorator
-# -     @once_differentiable
-
-# %% wrong OnceExp: as a NumPy array
-# -         return torch.tensor(grad_output.detach().numpy() * result.detach().numpy())
-# +         return grad_output.detach().numpy() * result.detach().numpy()
-
-# %% wrong OnceExp: gradient
-# -         (result,) = ctx.saved_tensors
-# -         return torch.tensor(grad_output.detach().numpy() * result.detach().numpy())
-# +         return ctx.saved_tensors[0]
-
-
-# %% right second_penalty
-def second_penalty(f, x):
-    return torch.autograd.grad(f(x), x, create_graph=True)[0].pow(2).sum()
-
-
-# %% right second_penalty
-def second_penalty(f, x):
-    return (torch.func.grad(f)(x) ** 2).sum()
-
-
-# %% wrong second_penalty: has no history
-def second_penalty(f, x):
-    (slope,) = torch.autograd.grad(f(x), x)
-    return (slope**2).sum()
-
-
-# %% wrong second_penalty: .grad
-def second_penalty(f, x):
-    f(x).backward(create_graph=True)
-    return (x.grad**2).sum()
-
-
-# %% wrong second_penalty: the penalty is
-# -     return (slope * slope).sum()
-# +     return slope.sum()
-
-
-# %% wrong second_penalty: pass x itself
-def second_penalty(f, x):
-    x = x.detach().requires_grad_()
-    (slope,) = torch.autograd.grad(f(x), x, create_graph=True)
-    return (slope**2).sum()
-
-
-# %% wrong second_penalty: return
-# -     return (slope * slope).sum()
-# +     (slope**2).sum()
+# %% changes second_penalty
+# drop (slope,) = torch.autograd.grad(f(x), x, create_graph=True)
+#   return (slope * slope).sum() -> return torch.autograd.grad(f(x), x, create_graph=True)[0].pow(2).sum()  # right
+# drop (slope,) = torch.autograd.grad(f(x), x, create_graph=True)
+#   return (slope * slope).sum() -> return (torch.func.grad(f)(x) ** 2).sum()  # right
+# (slope,) = torch.autograd.grad(f(x), x, create_graph=True) -> (slope,) = torch.autograd.grad(f(x), x)
+#   return (slope * slope).sum() -> return (slope**2).sum()  # has no history
+# (slope,) = torch.autograd.grad(f(x), x, create_graph=True) -> f(x).backward(create_graph=True)
+#   return (slope * slope).sum() -> return (x.grad**2).sum()  # .grad
+# return (slope * slope).sum() -> return slope.sum()  # the penalty is
+# (slope,) -> x = x.detach().requires_grad_(); (slope,)
+#   return (slope * slope).sum() -> return (slope**2).sum()  # pass x itself
+# return (slope * slope).sum() -> (slope**2).sum()  # return
 
 
 # %% right second_and_more
@@ -149,22 +90,7 @@ def second_and_more(f, at, n):
     return derivative(torch.tensor(float(at), requires_grad=True), n)
 
 
-# %% right second_and_more
-def second_and_more(f, at, n):
-    for _ in range(n):
-        f = torch.func.grad(f)
-    return float(f(torch.tensor(at)))
-
-
-# %% wrong second_and_more: create_graph
-# -         (y,) = torch.autograd.grad(y, x, create_graph=True)
-# +         (y,) = torch.autograd.grad(y, x)
-
-# %% wrong second_and_more: derivative 0
-# -     for _ in range(n):
-# +     for _ in range(n + 1):
-
-# %% wrong second_and_more: derivative 2
-# -         (y,) = torch.autograd.grad(y, x, create_graph=True)
-# +         y.backward(create_graph=True)
-# +         y = x.grad
+# %% changes second_and_more
+# (y,) = torch.autograd.grad(y, x, create_graph=True) -> (y,) = torch.autograd.grad(y, x)  # create_graph
+# for _ in range(n): -> for _ in range(n + 1):  # derivative 0
+# (y,) = torch.autograd.grad(y, x, create_graph=True) -> y.backward(create_graph=True); y = x.grad  # derivative 2

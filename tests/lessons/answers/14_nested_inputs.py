@@ -18,50 +18,23 @@ class NestedScale(NestedIOFunction):
         return [{k: grads[k] * self.factor for k in grads}, torch.stack(by_factor).sum()]
 
 
-# %% right NestedScale
-class NestedScale(NestedIOFunction):
-    def forward_extended(self, tensors, factor):
-        self.save_for_backward(*tensors.values(), factor)
-        return {name: t * factor for name, t in tensors.items()}
-
-    def backward_extended(self, grads):
-        *tensors, factor = self.saved_tensors
-        upstream = list(grads.values())
-        return (*[g * factor for g in upstream], sum((g * t).sum() for g, t in zip(upstream, tensors)))
-
-
-# %% wrong NestedScale: gradients, expected 4
+# %% wrong NestedScale: the gradient of factor
 # -         grad_tensors = {name: g * factor for name, g in grads.items()}
 # -         return grad_tensors, sum((g * tensors[name]).sum() for name, g in grads.items())
-# +         return {name: g * factor for name, g in grads.items()}
-
-# %% wrong NestedScale: the gradient of factor
-# -         return {name: g * factor for name, g in grads.items()}
 # +         return {n: g * factor for n, g in grads.items()}, grads["a"] * tensors["a"]
 
 # %% wrong NestedScale: the gradient of factor
-# -         return {name: g * factor for name, g in grads.items()}
+# -         return {n: g * factor for n, g in grads.items()}, grads["a"] * tensors["a"]
 # +         return {name: g * factor for name, g in grads.items()}, sum(g.sum() for g in grads.values())
 
 # %% wrong NestedScale: gradient of a
-# -         return {name: g * factor for name, g in grads.items()}
+# -         return {n: g * factor for n, g in grads.items()}, grads["a"] * tensors["a"]
 # +         return {name: factor.expand_as(g) for name, g in grads.items()}, sum(t.sum() for t in tensors.values())
 
-# %% wrong NestedScale: the gradient of factor
-# -         return {name: g * factor for name, g in grads.items()}
-# +         return {name: g * factor for name, g in grads.items()}, None
-
-
-# %% right NestedDistance
-class NestedDistance(NestedIOFunction):
-    def forward_extended(self, point, other):
-        self.save_for_backward(point, other)
-        return (point["x"] - other[0]) ** 2 + (point["y"] - other[1]) ** 2
-
-    def backward_extended(self, grad_output):
-        point, (u, v) = self.saved_tensors
-        gx, gy = 2 * grad_output * (point["x"] - u), 2 * grad_output * (point["y"] - v)
-        return gx, gy, -gx, -gy
+# %% changes NestedScale
+# return {n: g * factor for n, g in grads.items()}, grads["a"] * tensors["a"]
+#   -> return {name: g * factor for name, g in grads.items()}  # gradients, expected 4
+# sum(g.sum() for g in grads.values()) -> None  # the gradient of factor
 
 
 # %% right NestedDistance
@@ -76,42 +49,20 @@ class NestedDistance(NestedIOFunction):
         return by_point, [-g for g in by_point.values()]
 
 
-# %% wrong NestedDistance: expected 4
+# %% wrong NestedDistance: gradient of x
 # -         gx = grad_output * 2 * (point["x"] - other[0])
 # -         gy = grad_output * 2 * (point["y"] - other[1])
 # -         return {"x": gx, "y": gy}, [-gx, -gy]
 # +         dx, dy = point["x"] - other[0], point["y"] - other[1]
-# +         return {"x": 2 * dx * grad_output, "y": 2 * dy * grad_output}, [-2 * dy * grad_output]
-
-# %% wrong NestedDistance: gradient of x
-# -         return {"x": 2 * dx * grad_output, "y": 2 * dy * grad_output}, [-2 * dy * grad_output]
 # +         return {"x": 2 * dx, "y": 2 * dy}, [-2 * dx, -2 * dy]
 
-# %% wrong NestedDistance: gradient of u
-# -         dx, dy = point["x"] - other[0], point["y"] - other[1]
-# -         return {"x": 2 * dx * grad_output, "y": 2 * dy * grad_output}, [-2 * dy * grad_output]
-# +         gx, gy = [2 * grad_output * d for d in (point["x"] - other[0], point["y"] - other[1])]
-# +         return {"x": gx, "y": gy}, [-gy, -gx]
-
-
-# %% right nested_squares
-class HalfSquare(Function):
-    @staticmethod
-    def forward(ctx, t):
-        ctx.save_for_backward(t)
-        return (t * t).sum() / 2
-
-    @staticmethod
-    def backward(ctx, g):
-        return g * ctx.saved_tensors[0]
-
-
-def nested_squares(params):
-    if isinstance(params, dict):
-        return sum(nested_squares(value) for value in params.values())
-    if isinstance(params, list):
-        return sum(map(nested_squares, params))
-    return HalfSquare.apply(params)
+# %% changes NestedDistance
+# return {"x": 2 * dx, "y": 2 * dy}, [-2 * dx, -2 * dy]
+#   -> return {"x": 2 * dx * grad_output, "y": 2 * dy * grad_output}, [-2 * dy * grad_output]  # expected 4
+# drop gx = grad_output * 2 * (point["x"] - other[0])
+#   gy = grad_output * 2 * (point["y"] - other[1])
+#   -> gx, gy = [2 * grad_output * d for d in (point["x"] - other[0], point["y"] - other[1])]
+#   return {"x": gx, "y": gy}, [-gx, -gy] -> return {"x": gx, "y": gy}, [-gy, -gx]  # gradient of u
 
 
 # %% right nested_squares
@@ -165,11 +116,6 @@ def nested_squares(params):
     return Twice.apply(*tensors)
 
 
-# %% wrong nested_squares: list
-def nested_squares(params):
-    return HalfSquares.apply(*params.values())
-
-
 # %% wrong nested_squares: outside
 class Passing(Function):
     @staticmethod
@@ -199,3 +145,8 @@ class HalfNested(NestedIOFunction):
 
 def nested_squares(params):
     return HalfNested.apply(params)
+
+
+# %% changes nested_squares
+# drop tensors = [t for v in params.values() for t in (v if isinstance(v, list) else [v])]
+#   return sum((t**2).sum() for t in tensors) / 2 -> return HalfSquares.apply(*params.values())  # list

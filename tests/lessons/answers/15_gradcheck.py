@@ -1,32 +1,13 @@
 # %% values difference_by_hand
 lambda f, x, eps: (f(x + eps) - f(x - eps)) / 2 / eps  # right
 
-
-# %% right difference_by_hand
-def difference_by_hand(f, x, eps):
-    right, left = (f(x + eps) - f(x)) / eps, (f(x) - f(x - eps)) / eps
-    return torch.tensor((right + left) / 2)
-
-
-# %% wrong difference_by_hand: one-sided
-def difference_by_hand(f, x, eps):
-    return (f(x + eps) - f(x)) / eps
-
-
-# %% wrong difference_by_hand: twice
-def difference_by_hand(f, x, eps):
-    return (f(x + eps) - f(x - eps)) / eps
-
-
-# %% wrong difference_by_hand: parentheses
-def difference_by_hand(f, x, eps):
-    return (f(x + eps) - f(x - eps)) / 2 * eps
-
-
-# %% wrong difference_by_hand: divide by how far
-def difference_by_hand(f, x, eps):
-    return f(x + eps) - f(x - eps)
-
+# %% changes difference_by_hand
+# return (f(x + eps) - f(x - eps)) / (2 * eps)
+#   -> right, left = (f(x + eps) - f(x)) / eps, (f(x) - f(x - eps)) / eps; return torch.tensor((right + left) / 2)  # right
+# return (f(x + eps) - f(x - eps)) / (2 * eps) -> return (f(x + eps) - f(x)) / eps  # one-sided
+# return (f(x + eps) - f(x - eps)) / (2 * eps) -> return (f(x + eps) - f(x - eps)) / eps  # twice
+# return (f(x + eps) - f(x - eps)) / (2 * eps) -> return (f(x + eps) - f(x - eps)) / 2 * eps  # parentheses
+# return (f(x + eps) - f(x - eps)) / (2 * eps) -> return f(x + eps) - f(x - eps)  # divide by how far
 
 # %% values checked_input
 torch.tensor([0.5, -3.0], dtype=torch.float64, requires_grad=True)  # right
@@ -56,20 +37,6 @@ def checked_gradient(f, x):
         (f(base + 1e-6 * u.reshape(x.shape)).sum() - f(base - 1e-6 * u.reshape(x.shape)).sum()) / 2e-6 for u in units
     ]
     return torch.allclose(torch.stack(slopes).reshape(x.shape), leaf.grad, atol=1e-5)
-
-
-# %% right checked_gradient
-def checked_gradient(f, x):
-    x = x.clone().detach()
-    g = torch.func.grad(lambda v: f(v).sum())(x)
-    ok = []
-    for i in range(x.numel()):
-        up, down = x.flatten().clone(), x.flatten().clone()
-        up[i] += 1e-6
-        down[i] -= 1e-6
-        slope = (f(up.view(x.shape)).sum() - f(down.view(x.shape)).sum()) / 2e-6
-        ok.append(torch.isclose(slope, g.flatten()[i], atol=1e-5))
-    return torch.stack(ok).all()
 
 
 # %% wrong checked_gradient: between elements
@@ -125,11 +92,6 @@ def checked_gradient(f, x):
     return bool(torch.isclose(slope, gradient.view(-1)[0], atol=1e-5))
 
 
-# %% wrong checked_gradient: calls gradcheck
-def checked_gradient(f, x):
-    return gradcheck(f, x.detach().clone().requires_grad_(), raise_exception=False)
-
-
 # %% wrong checked_gradient: one element at a time
 def checked_gradient(f, x):
     x = x.detach().clone().requires_grad_()
@@ -137,3 +99,7 @@ def checked_gradient(f, x):
     with torch.no_grad():
         slope = (f(x + 1e-6).sum() - f(x - 1e-6).sum()) / 2e-6
     return torch.allclose(gradient.sum(), slope, atol=1e-5)
+
+
+# %% values checked_gradient
+lambda f, x: gradcheck(f, x.detach().clone().requires_grad_(), raise_exception=False)  # calls gradcheck

@@ -29,43 +29,12 @@ class CheckedHypot(Function):
         return share * a, share * b
 
 
-# %% right CheckedHypot
-class CheckedHypot(Function):
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(a, b):
-        return (a * a + b * b).sqrt()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs, output)
-
-    @staticmethod
-    def backward(ctx, g):
-        a, b, length = ctx.saved_tensors
-        return g * (a / length), g * (b / length)
-
-
-# %% wrong CheckedHypot: derivative of output 0
-# -         return grad_output * a / length, grad_output * b / length
-# +         return grad_output * b / length, grad_output * a / length
-
-# %% wrong CheckedHypot: minigrad check finds
-# -         return grad_output * a / length, grad_output * b / length
-# +         return grad_output * a / length, b / length
-
-# %% wrong CheckedHypot: second derivatives
-# -         ctx.save_for_backward(a, b, length)
-# +         ctx.save_for_backward(a / length, b / length)
-# -         a, b, length = ctx.saved_tensors
-# -         return grad_output * a / length, grad_output * b / length
-# +         by_a, by_b = ctx.saved_tensors
-# +         return grad_output * by_a, grad_output * by_b
-
-# %% wrong CheckedHypot: the result
-# -         return torch.sqrt(a**2 + b**2)
-# +         return a * a + b * b
-# -         share = grad_output / torch.sqrt(a**2 + b**2)
-# -         return share * a, share * b
-# +         return grad_output * 2 * a, grad_output * 2 * b
+# %% changes CheckedHypot
+# a / length, grad_output * b -> b / length, grad_output * a  # derivative of output 0
+# grad_output * b -> b  # minigrad check finds
+# ctx.save_for_backward(a, b, length) -> ctx.save_for_backward(a / length, b / length)
+#   a, b, length = ctx.saved_tensors -> by_a, by_b = ctx.saved_tensors
+#   a / length, grad_output * b / length -> by_a, grad_output * by_b  # second derivatives
+# return torch.sqrt(a**2 + b**2) -> return a * a + b * b
+#   drop share = grad_output / torch.sqrt(a**2 + b**2)
+#   return share * a, share * b -> return grad_output * 2 * a, grad_output * 2 * b  # the result

@@ -8,11 +8,7 @@ np.argsort(np.argsort([30.0, 10.0, 40.0, 20.0])) + 1  # right
 
 # %% values inverse_permutation
 np.argsort  # right
-
-
-# %% right inverse_permutation
-def inverse_permutation(ind):
-    return np.array([list(ind).index(k) for k in range(len(ind))])
+lambda ind: np.array([list(ind).index(k) for k in range(len(ind))])  # right
 
 
 # %% wrong inverse_permutation: in reverse
@@ -26,15 +22,13 @@ def inverse_permutation(ind):
 # +         inverse[k] = ind[k]
 
 
-# %% wrong inverse_permutation: return
-def inverse_permutation(ind):
-    np.argsort(ind)
-
-
 # %% wrong inverse_permutation: the inverse
 def inverse_permutation(ind):
     return ind[ind]  # the inverse where no cycle is longer than three
 
+
+# %% changes inverse_permutation
+# return ind[::-1] -> np.argsort(ind)  # return
 
 # %% values keeps_graph
 {"b", "c", "e"}  # right

@@ -6,16 +6,6 @@ torch.tensor([0.0, 10.0])  # right
 [0.0, 300.0]  # backward returns
 300.0  # expected 2 numbers
 
-# %% right MyFourth
-# -         (x,) = inputs
-# -         _, dx = output
-# -         ctx.save_for_backward(x, dx)
-# +         ctx.save_for_backward(*inputs)
-# -         x, dx = ctx.saved_tensors
-# -         return grad_output * dx + grad_dx * 12 * x**2
-# +         (x,) = ctx.saved_tensors
-# +         return 4 * x**3 * grad_output + 12 * x * x * grad_dx
-
 
 # %% right MyFourth
 class MyFourth(torch.autograd.Function):
@@ -31,24 +21,16 @@ class MyFourth(torch.autograd.Function):
         return grad_output * dx + grad_dx * 12 * x**2
 
 
-# %% wrong MyFourth: the gradient
+# %% wrong MyFourth: gradient
 # -         (x,) = inputs
 # -         _, dx = output
 # -         ctx.save_for_backward(x, dx)
 # +         ctx.save_for_backward(inputs[0], output[1])
 # -         return grad_output * dx + grad_dx * 12 * x**2
-# +         return grad_output * dx
-
-# %% wrong MyFourth: gradient
-# -         return grad_output * dx
 # +         return grad_output * dx, grad_dx * 12 * x**2
 
-# %% right MySine
-# -         sine, cosine = output
-# -         ctx.save_for_backward(sine, cosine)
-# +         ctx.save_for_backward(*output)
-# -         return grad_sine * cosine - grad_cosine * sine
-# +         return cosine * grad_sine + -sine * grad_cosine
+# %% changes MyFourth
+# return grad_output * dx, grad_dx * 12 * x**2 -> return grad_output * dx  # the gradient
 
 
 # %% right MySine
@@ -66,19 +48,15 @@ class MySine(torch.autograd.Function):
 
 
 # %% wrong MySine: ignores grad_cosine
-# -         return cosine * grad_sine + -sine * grad_cosine
+# -         sine, cosine = output
+# -         ctx.save_for_backward(sine, cosine)
+# +         ctx.save_for_backward(*output)
+# -         return grad_sine * cosine - grad_cosine * sine
 # +         return grad_sine * cosine
 
 # %% wrong MySine: derivative of the cosine
-# -         return cosine * grad_sine + -sine * grad_cosine
+# -         return grad_sine * cosine
 # +         return grad_sine * cosine + grad_cosine * sine
-
-# %% wrong MySine: 24 are enough
-# -         sine, cosine = output
-# -         ctx.save_for_backward(sine, cosine)
-# +         ctx.save_for_backward(*inputs, *output)
-# -         sine, cosine = ctx.saved_tensors
-# +         x, sine, cosine = ctx.saved_tensors
 
 
 # %% wrong MySine: two tensors
@@ -97,21 +75,11 @@ class MySine(torch.autograd.Function):
         return grad_output * torch.cos(x)
 
 
-# %% right SafeSqrt
-class SafeSqrt(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return x.sqrt()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(output)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (root,) = ctx.saved_tensors
-        positive = root > 0
-        return grad_output * positive / (2 * root.masked_fill(~positive, 1.0))
+# %% changes MySine
+# return grad_sine * cosine + grad_cosine * sine -> return cosine * grad_sine + -sine * grad_cosine  # right
+# drop sine, cosine = output
+#   ctx.save_for_backward(sine, cosine) -> ctx.save_for_backward(*inputs, *output)
+#   sine, cosine = ctx.saved_tensors -> x, sine, cosine = ctx.saved_tensors  # 24 are enough
 
 
 # %% right SafeSqrt
@@ -128,24 +96,16 @@ class SafeSqrt(torch.autograd.Function):
         return torch.where(x == 0, torch.zeros_like(x), grad_output / (2 * torch.sqrt(filled)))
 
 
-# %% wrong SafeSqrt: at 0 is inf
+# %% wrong SafeSqrt: is NaN
 # -         return torch.sqrt(x)
 # +         return x.sqrt()
 # -         safe = torch.where(x > 0, x, torch.ones_like(x))
 # -         return grad_output * torch.where(x > 0, 0.5 / safe.sqrt(), torch.zeros_like(x))
-# +         return grad_output * 0.5 / x.sqrt()
-
-# %% wrong SafeSqrt: is NaN
-# -         return grad_output * 0.5 / x.sqrt()
 # +         return grad_output * torch.where(x > 0, 0.5 / x.sqrt(), torch.zeros_like(x))
 
-# %% wrong SafeSqrt: 3 times the root
-# -         return grad_output * 0.5 / x.sqrt()
-# +         safe = torch.where(x > 0, x, torch.ones_like(x))
-# +         return torch.where(x > 0, 0.5 / safe.sqrt(), torch.zeros_like(x))
-
-# %% wrong SafeSqrt: no next one
-# -         return grad_output * 0.5 / x.sqrt()
-# +         slope = torch.zeros_like(x)
-# +         slope[x > 0] = 0.5 / x.detach()[x > 0].sqrt()
-# +         return grad_output * slope
+# %% changes SafeSqrt
+# torch.where(x > 0, 0.5 / x.sqrt(), torch.zeros_like(x)) -> 0.5 / x.sqrt()  # at 0 is inf
+# return torch.sqrt(x) -> return x.sqrt()
+#   grad_output * torch -> torch  # 3 times the root
+# return grad_output * torch.where(x > 0, 0.5 / x.sqrt(), torch.zeros_like(x))
+#   -> slope = torch.zeros_like(x); slope[x > 0] = 0.5 / x.detach()[x > 0].sqrt(); return grad_output * slope  # no next one

@@ -23,12 +23,6 @@ class GotchaDense(Function):
         return w.T @ g, g.unsqueeze(1) * x
 
 
-# %% right GotchaDense
-# -         return weight @ x
-# +         return torch.tensor(weight.detach().numpy() @ x.detach().numpy())
-# -         return grad_output @ weight, torch.outer(grad_output, x)
-# +         return torch.einsum("i,ij->j", grad_output, weight), torch.einsum("i,j->ij", grad_output, x)
-
 # %% wrong GotchaDense: setup_context
 # -     def forward(x, weight):
 # +     def forward(ctx, x, weight):
@@ -47,28 +41,15 @@ class GotchaDense(Function):
 # -         return grad_output @ weight, torch.outer(grad_output, x)
 # +         return grad_output @ weight
 
-# %% wrong GotchaDense: shape
-# -         return grad_output @ weight, torch.outer(grad_output, x)
-# +         return grad_output @ weight, torch.outer(x, grad_output)
-
-# %% wrong GotchaDense: gradient of weight
-# -         return grad_output @ weight, torch.outer(grad_output, x)
-# +         return grad_output @ weight, None
-
-# %% wrong GotchaDense: tensors on ctx
-# -         ctx.save_for_backward(*inputs)
-# +         ctx.x, ctx.weight = inputs
-# -         x, weight = ctx.saved_tensors
-# -         return grad_output @ weight, torch.outer(grad_output, x)
-# +         return grad_output @ ctx.weight, torch.outer(grad_output, ctx.x)
-
-# %% right GotchaReciprocal
-# -         ctx.save_for_backward(output)
-# +         ctx.save_for_backward(*inputs)
-# -         (y,) = ctx.saved_tensors
-# -         return -grad_output * y * y
-# +         (x,) = ctx.saved_tensors
-# +         return -grad_output / (x * x)
+# %% changes GotchaDense
+# return weight @ x -> return torch.tensor(weight.detach().numpy() @ x.detach().numpy())
+#   return grad_output @ weight, torch.outer(grad_output, x)
+#   -> return torch.einsum("i,ij->j", grad_output, weight), torch.einsum("i,j->ij", grad_output, x)  # right
+# grad_output, x -> x, grad_output  # shape
+# return grad_output @ weight, torch.outer(grad_output, x) -> return grad_output @ weight, None  # gradient of weight
+# ctx.save_for_backward(*inputs) -> ctx.x, ctx.weight = inputs
+#   drop x, weight = ctx.saved_tensors
+#   weight, torch.outer(grad_output, x) -> ctx.weight, torch.outer(grad_output, ctx.x)  # tensors on ctx
 
 
 # %% right GotchaReciprocal
@@ -85,41 +66,29 @@ class GotchaReciprocal(Function):
         return grad_output * -y / x
 
 
-# %% wrong GotchaReciprocal: second derivative
-# -         ctx.save_for_backward(output)
-# +         (x,) = inputs
-# +         ctx.save_for_backward(-1 / (x * x))
-# -         (y,) = ctx.saved_tensors
-# -         return -grad_output * y * y
-# +         (slope,) = ctx.saved_tensors
-# +         return grad_output * slope
-
-# %% wrong GotchaReciprocal: tensors on ctx
-# -         ctx.save_for_backward(output)
-# +         (ctx.x,) = inputs
-# -         (y,) = ctx.saved_tensors
-# -         return -grad_output * y * y
-# +         return -grad_output / (ctx.x * ctx.x)
-
-# %% wrong GotchaReciprocal: the gradient
-# -         return -grad_output * y * y
-# +         return grad_output * y * y
-
 # %% wrong GotchaReciprocal: 1 / x alone
 # -         return 1 / x
 # +         return 1 / x, -1 / (x * x)
-# -         (ctx.x,) = inputs
+# -         ctx.save_for_backward(output)
 # +         ctx.save_for_backward(inputs[0], output[1])
 # -     def backward(ctx, grad_output):
-# -         return -grad_output / (ctx.x * ctx.x)
+# -         (y,) = ctx.saved_tensors
+# -         return -grad_output * y * y
 # +     def backward(ctx, grad_output, grad_slope):
 # +         x, slope = ctx.saved_tensors
 # +         return grad_output * slope + grad_slope * 2 / x**3
 
-# %% right GotchaSums
-# -         return GotchaSums.apply(x.movedim(in_dims[0], 0), dim + 1), 0
-# +         batch, _ = in_dims
-# +         return GotchaSums.apply(x, dim if dim < batch else dim + 1), batch
+# %% changes GotchaReciprocal
+# ctx.save_for_backward(output) -> ctx.save_for_backward(*inputs)
+#   (y,) = ctx.saved_tensors -> (x,) = ctx.saved_tensors
+#   return -grad_output * y * y -> return -grad_output / (x * x)  # right
+# ctx.save_for_backward(output) -> (x,) = inputs; ctx.save_for_backward(-1 / (x * x))
+#   (y,) = ctx.saved_tensors -> (slope,) = ctx.saved_tensors
+#   return -grad_output * y * y -> return grad_output * slope  # second derivative
+# ctx.save_for_backward(output) -> (ctx.x,) = inputs
+#   drop (y,) = ctx.saved_tensors
+#   return -grad_output * y * y -> return -grad_output / (ctx.x * ctx.x)  # tensors on ctx
+# return -grad_output * y * y -> return grad_output * y * y  # the gradient
 
 
 # %% right GotchaSums
@@ -144,18 +113,13 @@ class GotchaSums(Function):
 # +     generate_vmap_rule = True
 # +
 
-# %% wrong GotchaSums: sums along 0 under vmap
-# -         return GotchaSums.apply(x.movedim(in_dims[0], 0), dim + 1), 0
-# +         return GotchaSums.apply(x, dim), in_dims[0]
-
-# %% wrong GotchaSums: batch in dimension 1
-# -         return GotchaSums.apply(x.movedim(in_dims[0], 0), dim + 1), 0
-# +         return GotchaSums.apply(x, dim + 1), 0
-
-# %% wrong GotchaSums: out_dims
-# -         return GotchaSums.apply(x.movedim(in_dims[0], 0), dim + 1), 0
-# +         return GotchaSums.apply(x.movedim(in_dims[0], 0), dim + 1)
-
-# %% wrong GotchaSums: grad around vmap
-# -         return GotchaSums.apply(x.movedim(in_dims[0], 0), dim + 1), 0
-# +         return GotchaSums.apply(x.movedim(in_dims[0], 0), dim + 1).detach(), 0
+# %% changes GotchaSums
+# return GotchaSums.apply(x.movedim(in_dims[0], 0), dim + 1), 0
+#   -> batch, _ = in_dims; return GotchaSums.apply(x, dim if dim < batch else dim + 1), batch  # right
+# return GotchaSums.apply(x.movedim(in_dims[0], 0), dim + 1), 0
+#   -> return GotchaSums.apply(x, dim), in_dims[0]  # sums along 0 under vmap
+# x.movedim(in_dims[0], 0) -> x  # batch in dimension 1
+# return GotchaSums.apply(x.movedim(in_dims[0], 0), dim + 1), 0
+#   -> return GotchaSums.apply(x.movedim(in_dims[0], 0), dim + 1)  # out_dims
+# return GotchaSums.apply(x.movedim(in_dims[0], 0), dim + 1), 0
+#   -> return GotchaSums.apply(x.movedim(in_dims[0], 0), dim + 1).detach(), 0  # grad around vmap

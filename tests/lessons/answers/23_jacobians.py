@@ -13,36 +13,14 @@ torch.tensor([[3, 2], [4, 0], [0, 1]])  # right
 ["jacrev", "jacfwd", "jacfwd"]  # 784
 "jacrev"  # three words
 
-
-# %% right jacobian_diagonal
-def jacobian_diagonal(f, x):
-    return vjp(f, x)[1](torch.ones_like(x))[0]
-
-
-# %% right jacobian_diagonal
-def jacobian_diagonal(f, x):
-    return grad(lambda x: f(x).sum())(x)
-
-
-# %% wrong jacobian_diagonal: whole matrix
-def jacobian_diagonal(f, x):
-    return jacrev(f)(x)
-
-
-# %% wrong jacobian_diagonal: matrix of 300
-def jacobian_diagonal(f, x):
-    return jacfwd(f)(x).reshape(x.numel(), x.numel()).diagonal().reshape(x.shape)
-
-
-# %% wrong jacobian_diagonal: your code raises
-def jacobian_diagonal(f, x):
-    return grad(f)(x)
-
-
-# %% wrong jacobian_diagonal: expected 12
-def jacobian_diagonal(f, x):
-    return jvp(f, (x,), (x,))[1]
-
+# %% changes jacobian_diagonal
+# return jvp(f, (x,), (torch.ones_like(x),))[1] -> return vjp(f, x)[1](torch.ones_like(x))[0]  # right
+# return jvp(f, (x,), (torch.ones_like(x),))[1] -> return grad(lambda x: f(x).sum())(x)  # right
+# return jvp(f, (x,), (torch.ones_like(x),))[1] -> return jacrev(f)(x)  # whole matrix
+# return jvp(f, (x,), (torch.ones_like(x),))[1]
+#   -> return jacfwd(f)(x).reshape(x.numel(), x.numel()).diagonal().reshape(x.shape)  # matrix of 300
+# return jvp(f, (x,), (torch.ones_like(x),))[1] -> return grad(f)(x)  # your code raises
+# return jvp(f, (x,), (torch.ones_like(x),))[1] -> return jvp(f, (x,), (x,))[1]  # expected 12
 
 # %% values hessian_by_hand
 ((4, 2), (2, 12))  # right

@@ -5,30 +5,12 @@ def newton_minimum(f, x):
     return x
 
 
-# %% right newton_minimum
-def newton_minimum(f, x):
-    for _ in range(20):
-        x = x - torch.linalg.inv(hessian(f)(x)) @ grad(f)(x)
-    return x
-
-
-# %% wrong newton_minimum: without taking a step
-# -         if grad(f)(x).norm() < 1e-8:
-# +         if grad(f)(x).norm() > 1e-8:
-
-# %% wrong newton_minimum: farther
-# -         x = x - torch.linalg.solve(hessian(f)(x), grad(f)(x))
-# +         x = x - hessian(f)(x) @ grad(f)(x)
-
-# %% wrong newton_minimum: the minimum of a bowl
-# -         x = x - torch.linalg.solve(hessian(f)(x), grad(f)(x))
-# +         x = x - 0.001 * grad(f)(x)
-
-
-# %% right level_kind
-def level_kind(f, x):
-    signs = {bool(one > 0) for one in np.linalg.eigvalsh(hessian(f)(x).numpy())}
-    return {(True,): "minimum", (False,): "maximum"}.get(tuple(signs), "saddle")
+# %% changes newton_minimum
+# while grad(f)(x).abs().max() > 1e-9: -> for _ in range(20):
+#   x = newton_step(f, x) -> x = x - torch.linalg.inv(hessian(f)(x)) @ grad(f)(x)  # right
+# if grad(f)(x).norm() < 1e-8: -> if grad(f)(x).norm() > 1e-8:  # without taking a step
+# x = x - torch.linalg.solve(hessian(f)(x), grad(f)(x)) -> x = x - hessian(f)(x) @ grad(f)(x)  # farther
+# x = x - torch.linalg.solve(hessian(f)(x), grad(f)(x)) -> x = x - 0.001 * grad(f)(x)  # the minimum of a bowl
 
 
 # %% right level_kind
@@ -36,11 +18,6 @@ def level_kind(f, x):
     H = torch.autograd.functional.hessian(f, x)
     lowest, *_, highest = [torch.linalg.eigvalsh(H).min(), torch.linalg.eigvalsh(H).max()]
     return "Minimum" if lowest > 0 else "Maximum" if highest < 0 else "Saddle"
-
-
-# %% wrong level_kind: off the diagonal
-# -     bending = torch.linalg.eigvalsh(hessian(f)(x))
-# +     bending = hessian(f)(x).diagonal()
 
 
 # %% wrong level_kind: determinant
@@ -51,75 +28,29 @@ def level_kind(f, x):
     return "minimum" if H[0, 0] > 0 else "maximum"
 
 
-# %% wrong level_kind: minimum
-def level_kind(f, x):
-    bending = torch.linalg.eigvalsh(hessian(f)(x))
-    if (bending > 0).any():
-        return "minimum"
-    return "maximum"
+# %% changes level_kind
+# bending = torch.linalg.eigvalsh(hessian(f)(x)) -> bending = hessian(f)(x).diagonal()  # off the diagonal
+# if (bending > 0).all(): -> if (bending > 0).any():
+#   return "maximum" if (bending < 0).all() else "saddle" -> return "maximum"  # minimum
+# drop return "maximum" if (bending < 0).all() else "saddle"  # None
 
+# %% values newton_root
+lambda f, x: x - torch.linalg.solve(jacrev(f)(x), f(x))  # where f is
 
-# %% wrong level_kind: None
-# -     return "maximum" if (bending < 0).all() else "saddle"
+# %% changes newton_root
+# for _ in range(15): -> while f(x).norm() > 1e-10:
+#   x = x - torch.linalg.solve(jacrev(f)(x), f(x)) -> x = x - torch.func.jacfwd(f)(x).inverse() @ f(x)  # right
+# x = x - torch.linalg.solve(jacrev(f)(x), f(x))
+#   -> x = x + torch.linalg.solve(torch.autograd.functional.jacobian(f, x), -f(x))  # right
+# x = x - torch.linalg.solve(jacrev(f)(x), f(x)) -> x = x - torch.linalg.solve(jacrev(f)(x).mT, f(x))  # not zero
+# x = x - torch.linalg.solve(jacrev(f)(x), f(x)) -> x = x - f(x) / grad(f)(x)  # your code raises
 
-
-# %% right newton_root
-def newton_root(f, x):
-    while f(x).norm() > 1e-10:
-        x = x - torch.func.jacfwd(f)(x).inverse() @ f(x)
-    return x
-
-
-# %% right newton_root
-# -         x = x - torch.linalg.solve(jacrev(f)(x), f(x))
-# +         x = x + torch.linalg.solve(torch.autograd.functional.jacobian(f, x), -f(x))
-
-
-# %% wrong newton_root: where f is
-def newton_root(f, x):
-    return x - torch.linalg.solve(jacrev(f)(x), f(x))
-
-
-# %% wrong newton_root: not zero
-# -         x = x - torch.linalg.solve(jacrev(f)(x), f(x))
-# +         x = x - torch.linalg.solve(jacrev(f)(x).mT, f(x))
-
-# %% wrong newton_root: your code raises
-# -         x = x - torch.linalg.solve(jacrev(f)(x), f(x))
-# +         x = x - f(x) / grad(f)(x)
-
-
-# %% right curvature
-def curvature(f, x, v):
-    return v @ torch.autograd.functional.hvp(f, x, v)[1]
-
-
-# %% right curvature
-def curvature(f, x, v):
-    return v.reshape(1, -1) @ hvp(f, x, v).reshape(-1, 1)
-
-
-# %% right curvature
-def curvature(f, x, v):
-    slope = lambda y: (grad(f)(y) * v).sum()
-    return (grad(slope)(x) * v).sum().numpy()
-
-
-# %% wrong curvature: matrix
-def curvature(f, x, v):
-    return v @ hessian(f)(x) @ v
-
-
-# %% wrong curvature: that is H v
-def curvature(f, x, v):
-    return jvp(grad(f), (x,), (v,))[1]
-
-
-# %% wrong curvature: slope along v
-def curvature(f, x, v):
-    return grad(f)(x) @ v
-
-
-# %% wrong curvature: expected a number, got None
-def curvature(f, x, v):
-    v @ jvp(grad(f), (x,), (v,))[1]
+# %% changes curvature
+# return (v * jvp(grad(f), (x,), (v,))[1]).sum() -> return v @ torch.autograd.functional.hvp(f, x, v)[1]  # right
+# return (v * jvp(grad(f), (x,), (v,))[1]).sum() -> return v.reshape(1, -1) @ hvp(f, x, v).reshape(-1, 1)  # right
+# return (v * jvp(grad(f), (x,), (v,))[1]).sum()
+#   -> slope = lambda y: (grad(f)(y) * v).sum(); return (grad(slope)(x) * v).sum().numpy()  # right
+# return (v * jvp(grad(f), (x,), (v,))[1]).sum() -> return v @ hessian(f)(x) @ v  # matrix
+# return (v * jvp(grad(f), (x,), (v,))[1]).sum() -> return jvp(grad(f), (x,), (v,))[1]  # that is H v
+# return (v * jvp(grad(f), (x,), (v,))[1]).sum() -> return grad(f)(x) @ v  # slope along v
+# return (v * jvp(grad(f), (x,), (v,))[1]).sum() -> v @ jvp(grad(f), (x,), (v,))[1]  # expected a number, got None

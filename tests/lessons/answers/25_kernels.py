@@ -4,9 +4,8 @@
 16_000_000  # reads it again
 6_000_000  # 4 bytes
 
-# %% right kernel_bytes
-x = np.zeros(1_000_000, np.float32)
-kernel_bytes = (2 + 1 + 2 + 1) * x.nbytes
+# %% changes kernel_bytes
+# kernel_bytes = 24_000_000 -> x = np.zeros(1_000_000, np.float32); kernel_bytes = (2 + 1 + 2 + 1) * x.nbytes  # right
 
 
 # %% right kernel_loop
@@ -14,12 +13,6 @@ kernel_bytes = (2 + 1 + 2 + 1) * x.nbytes
 def kernel_loop(x_, out_):
     for i in range(len(x_)):
         out_[i] = x_[i] / (1.0 + math.fabs(x_[i]))
-
-
-# %% right kernel_loop
-def kernel_loop(x_, out_):
-    for i, x in enumerate(x_):
-        out_[i] = x / (1 + np.abs(x))
 
 
 # %% wrong kernel_loop: as a whole
@@ -35,56 +28,27 @@ def kernel_loop(x_, out_):
     return results
 
 
-# %% wrong kernel_loop: out_ is
-def kernel_loop(x_, out_):
-    for i in range(out_.size):
-        out_[i] = x_[i] / (1 + x_[i] * x_[i])
-
-
-# %% wrong kernel_loop: written to
-def kernel_loop(x_, out_):
-    for i in range(out_.size):
-        x_[i] = x_[i] / (1 + abs(x_[i]))
-        out_[i] = x_[i]
-
-
-# %% wrong kernel_loop: 'reversed'
-def kernel_loop(x_, out_):
-    for i in reversed(range(out_.size)):
-        out_[i] = x_[i] / (1 + abs(x_[i]))
-
-
 # %% wrong kernel_loop: read before
-# -     for i in reversed(range(out_.size)):
+# -     out_[:] = x_ / (1 + abs(x_))
 # +     for i in out_:
+# +         out_[i] = x_[i] / (1 + abs(x_[i]))
 
-# %% wrong kernel_loop: behind the last element
-# -     for i in reversed(range(out_.size)):
-# +     for i in range(out_.size + 1):
+# %% changes kernel_loop
+# drop @njit
+#   for i in range(len(x_)): -> for i, x in enumerate(x_):
+#   out_[i] = x_[i] / (1.0 + math.fabs(x_[i])) -> out_[i] = x / (1 + np.abs(x))  # right
+# drop x = x_[i]
+#   out_[i] = x / (1 + abs(x)) -> out_[i] = x_[i] / (1 + x_[i] * x_[i])  # out_ is
+# x = x_[i] -> x_[i] = x_[i] / (1 + abs(x_[i]))
+#   out_[i] = x / (1 + abs(x)) -> out_[i] = x_[i]  # written to
+# for i in out_: -> for i in reversed(range(out_.size)):  # 'reversed'
+# for i in out_: -> for i in range(out_.size + 1):  # behind the last element
 
-
-# %% right kernel_narrow
-def kernel_narrow(x):
-    two = np.float32(2)
-    return two / (two + x * x)
-
-
-# %% right kernel_narrow
-def kernel_narrow(x):
-    x = np.float32(x)
-    return (np.float32(1) + x * x / np.float32(2)) ** np.float32(-1)
-
-
-# %% wrong kernel_narrow: float64 result
-def kernel_narrow(x):
-    return 1 / (1 + 0.5 * x * x)
-
-
-# %% wrong kernel_narrow: one step has
-def kernel_narrow(x):
-    return 1 / (np.float32(1) + np.float32(0.5) * x * x)
-
-
-# %% wrong kernel_narrow: the result for 2
-def kernel_narrow(x):
-    return np.float32(1) / (np.float32(1) + x * x)
+# %% changes kernel_narrow
+# return np.float32(1) / (np.float32(1) + np.float32(0.5) * x * x)
+#   -> two = np.float32(2); return two / (two + x * x)  # right
+# return np.float32(1) / (np.float32(1) + np.float32(0.5) * x * x)
+#   -> x = np.float32(x); return (np.float32(1) + x * x / np.float32(2)) ** np.float32(-1)  # right
+# return np.float32(1) / (np.float32(1) + np.float32(0.5) * x * x) -> return 1 / (1 + 0.5 * x * x)  # float64 result
+# return np.float32(1) -> return 1  # one step has
+# np.float32(0.5) * x -> x  # the result for 2

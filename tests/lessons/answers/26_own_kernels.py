@@ -4,23 +4,12 @@ class KernelRepaired(Pointwise):
     dx = lambda g, x: g * 2 * x / (1 + x**2)
 
 
-# %% right KernelRepaired
-# -     dx = lambda g, x: g * 2 * x / (1 + x**2)
-# +     dx = lambda x, out: 2 * x * exp(-out)
-
-# %% wrong KernelRepaired: gradient
-# -     dx = lambda g, x: g * 2 * x / (1 + x**2)
-# +     dx = lambda x, out: 2 * x / out
-
-
-# %% wrong KernelRepaired: kernel
-class KernelRepaired(Pointwise):
-    kernel = lambda x: log(x * x)
-    dx = lambda x: 2 / x
-
-
-# %% wrong KernelRepaired: dx is missing
-# -     dx = lambda g, x: g * 2 * x / (1 + x**2)
+# %% changes KernelRepaired
+# dx = lambda g, x: g * 2 * x / (1 + x**2) -> dx = lambda x, out: 2 * x * exp(-out)  # right
+# dx = lambda g, x: g * 2 * x / (1 + x**2) -> dx = lambda x, out: 2 * x / out  # gradient
+# kernel = lambda x: log(1 + x * x) -> kernel = lambda x: log(x * x)
+#   dx = lambda g, x: g * 2 * x / (1 + x**2) -> dx = lambda x: 2 / x  # kernel
+# drop dx = lambda g, x: g * 2 * x / (1 + x**2)  # dx is missing
 
 
 # %% right kernel_backward
@@ -30,40 +19,22 @@ def kernel_backward(g_, x_, y_, dx_, dy_):
         dx_[i], dy_[i] = e, x_[i] * e
 
 
-# %% right kernel_backward
-def kernel_backward(g_, x_, y_, dx_, dy_):
-    for i in range(dx_.size):
-        dx_[i] = g_[i] * math.exp(y_[i])
-        dy_[i] = g_[i] * x_[i] * math.exp(y_[i])
-
-
-# %% wrong kernel_backward: dx_ is
-def kernel_backward(g_, x_, y_, dx_, dy_):
-    for i in range(dx_.size):
-        e = math.exp(y_[i])
-        dx_[i], dy_[i] = g_[i] * x_[i] * e, g_[i] * e
-
-
-# %% wrong kernel_backward: dy_ is
-# -         dx_[i], dy_[i] = g_[i] * x_[i] * e, g_[i] * e
-# +         dx_[i] = g_[i] * e
-# +         dy_[i] = x_[i] * e
-
-
-# %% wrong kernel_backward: read before
-def kernel_backward(g_, x_, y_, dx_, dy_):
-    for i in range(dx_.size):
-        dx_[i] += g_[i] * math.exp(y_[i])
-        dy_[i] += g_[i] * x_[i] * math.exp(y_[i])
-
-
 # %% wrong kernel_backward: element 0 of dy_ was not written
-# -         dy_[i] = g_[i] * x_[i] * math.exp(y_[i])
+# -         g, x, e = g_[i], x_[i], math.exp(y_[i])
+# -         dx_[i] = g * e
+# -         dy_[i] = g * x * e
+# +         dx_[i] = g_[i] * math.exp(y_[i])
 
+# %% values kernel_backward
+lambda g_, x_, y_, dx_, dy_: (g_ * math.exp(y_), g_ * x_ * math.exp(y_))  # as a whole
 
-# %% wrong kernel_backward: as a whole
-def kernel_backward(g_, x_, y_, dx_, dy_):
-    return g_ * math.exp(y_), g_ * x_ * math.exp(y_)
+# %% changes kernel_backward
+# drop g, x, e = g_[i], x_[i], math.exp(y_[i])
+#   dx_[i] = g * e -> dx_[i] = g_[i] * math.exp(y_[i])
+#   dy_[i] = g * x * e -> dy_[i] = g_[i] * x_[i] * math.exp(y_[i])  # right
+# dx_[i] = g_[i] * math.exp(y_[i]) -> e = math.exp(y_[i]); dx_[i], dy_[i] = g_[i] * x_[i] * e, g_[i] * e  # dx_ is
+# dx_[i] = g_[i] * math.exp(y_[i]) -> e = math.exp(y_[i]); dx_[i] = g_[i] * e; dy_[i] = x_[i] * e  # dy_ is
+# dx_[i] = g_ -> dx_[i] += g_[i] * math.exp(y_[i]); dy_[i] += g_[i] * x_  # read before
 
 
 # %% right KernelLean
@@ -72,37 +43,13 @@ class KernelLean(Pointwise):
     dx = lambda x: exp(-x) / (1 + exp(-x)) ** 2
 
 
-# %% right KernelLean
-class KernelLean(Pointwise):
-    kernel = lambda t: exp(t) / (1 + exp(t))
-    dt = lambda out: out * (1 - out)
-
-
-# %% wrong KernelLean: 64
-# -     dx = lambda x: exp(-x) / (1 + exp(-x)) ** 2
-# +     dx = lambda x, out: exp(-x) * out * out
-
-# %% wrong KernelLean: the gradient
-# -     dx = lambda x: exp(-x) / (1 + exp(-x)) ** 2
-# +     dx = lambda out: 1 - out
-
-
-# %% wrong KernelLean: the kernel
-class KernelLean(Pointwise):
-    kernel = lambda x: 1 / (1 + exp(x))
-    dx = lambda out: out * (1 - out)
-
-
-# %% wrong KernelLean: dx is missing
-# -     dx = lambda x: exp(-x) / (1 + exp(-x)) ** 2
-
-
-# %% right KernelDistance
-class KernelDistance(Pointwise):
-    kernel = lambda x, y: (x * x + y * y + 1) ** 0.5
-    dx = lambda x, y: x / (x * x + y * y + 1) ** 0.5
-    dy = lambda x, y: y / (x * x + y * y + 1) ** 0.5
-
+# %% changes KernelLean
+# kernel = lambda x: 1 / (1 + exp(-x)) -> kernel = lambda t: exp(t) / (1 + exp(t))
+#   dx = lambda x: exp(-x) / (1 + exp(-x)) ** 2 -> dt = lambda out: out * (1 - out)  # right
+# dx = lambda x: exp(-x) / (1 + exp(-x)) ** 2 -> dx = lambda x, out: exp(-x) * out * out  # 64
+# dx = lambda x: exp(-x) / (1 + exp(-x)) ** 2 -> dx = lambda out: 1 - out  # the gradient
+# kernel = lambda x: 1 / (1 + exp(-x)) -> kernel = lambda x: 1 / (1 + exp(x))  # the kernel
+# drop dx = lambda x: exp(-x) / (1 + exp(-x)) ** 2  # dx is missing
 
 # %% right KernelDistance
 from minigrad.ops.elementary import sqrt
@@ -114,13 +61,6 @@ class KernelDistance(Pointwise):
     db = lambda g, b, out: g * b / out
 
 
-# %% wrong KernelDistance: the kernel
-class KernelDistance(Pointwise):
-    kernel = lambda x, y: torch.sqrt(x * x + y * y)
-    dx = lambda x, out: x / out
-    dy = lambda y, out: y / out
-
-
 # %% wrong KernelDistance: expected
 class KernelDistance(Pointwise):
     kernel = lambda x, y: torch.sqrt(x * x + y * y + 1)
@@ -128,7 +68,6 @@ class KernelDistance(Pointwise):
     dy = lambda y, out: 1 / (2 * out)
 
 
-# %% wrong KernelDistance: dy is missing
-class KernelDistance(Pointwise):
-    kernel = lambda x, y: torch.sqrt(x * x + y * y + 1)
-    dx = lambda x, out: x / out
+# %% changes KernelDistance
+# kernel = lambda x, y: torch.sqrt(x * x + y * y + 1) -> kernel = lambda x, y: torch.sqrt(x * x + y * y)  # the kernel
+# drop dy = lambda y, out: y / out  # dy is missing

@@ -1,39 +1,16 @@
 # %% right cuda_index_backward
 @torch.cuda.jit
 def cuda_index_backward(g_, index_, dtable_):
-    for i in range(cuda.grid(1), index_.size, cuda.gridsize(1)):
-        cuda.atomic.add(dtable_, index_[i], g_[i])
-
-
-# %% right cuda_index_backward
-@torch.cuda.jit
-def cuda_index_backward(g_, index_, dtable_):
     if cuda.grid(1) == 0:
         for i in range(len(g_)):
             dtable_[index_[i]] += g_[i]
 
 
-# %% wrong cuda_index_backward: race for dtable_[0]
-# -         cuda.atomic.add(dtable_, index_[i], g_[i])
-# +         dtable_[index_[i]] += g_[i]
-
-# %% wrong cuda_index_backward: race for dtable_
-# -         cuda.atomic.add(dtable_, index_[i], g_[i])
-# +         dtable_[index_[i]] = g_[i]
-
-# %% wrong cuda_index_backward: dtable_ is
-# -     if i < g_.size:
-# +     if i < dtable_.size:
-
-# %% wrong cuda_index_backward: nothing was written
-# -         cuda.atomic.add(dtable_, index_[i], g_[i])
-# +         cuda.atomic.add(g_, index_[i], dtable_[index_[i]])
-
-# %% right cuda_reversed
-# -     shared[t] = x_[i]
-# +     shared[THREADS - 1 - t] = x_[i]
-# -     out_[i] = shared[THREADS - 1 - t]
-# +     out_[i] = shared[t]
+# %% changes cuda_index_backward
+# cuda.atomic.add(dtable_, index_[i], g_[i]) -> dtable_[index_[i]] += g_[i]  # race for dtable_[0]
+# cuda.atomic.add(dtable_, index_[i], g_[i]) -> dtable_[index_[i]] = g_[i]  # race for dtable_
+# if i < g_.size: -> if i < dtable_.size:  # dtable_ is
+# dtable_, index_[i], g_[i] -> g_, index_[i], dtable_[index_[i]]  # nothing was written
 
 
 # %% right cuda_reversed
@@ -44,16 +21,12 @@ def cuda_reversed(x_, out_):
     out_[first + t] = x_[first + cuda.blockDim.x - 1 - t]
 
 
-# %% wrong cuda_reversed: two race for shared
-# -     cuda.syncthreads()
-
-# %% wrong cuda_reversed: without an element
-# -     out_[i] = shared[THREADS - 1 - t]
-# +     out_[i + 1] = shared[THREADS - 1 - t]
-
-# %% wrong cuda_reversed: the result is
-# -     out_[i] = shared[THREADS - 1 - t]
-# +     out_[i] = shared[t]
+# %% changes cuda_reversed
+# shared[t] = x_[i] -> shared[THREADS - 1 - t] = x_[i]
+#   out_[i] = shared[THREADS - 1 - t] -> out_[i] = shared[t]  # right
+# drop cuda.syncthreads()  # two race for shared
+# out_[i] = shared[THREADS - 1 - t] -> out_[i + 1] = shared[THREADS - 1 - t]  # without an element
+# out_[i] = shared[THREADS - 1 - t] -> out_[i] = shared[t]  # the result is
 
 
 # %% right cuda_largest
@@ -65,22 +38,6 @@ def cuda_largest(x_, out_):
         for i in range(start, min(start + cuda.blockDim.x, x_.size)):
             largest = max(largest, x_[i])
         out_[cuda.blockIdx.x] = largest
-
-
-# %% right cuda_largest
-@torch.cuda.jit
-def cuda_largest(x_, out_):
-    b, i = cuda.blockIdx.x, cuda.grid(1)
-    if cuda.threadIdx.x == 0:
-        out_[b] = x_[i]
-    cuda.syncthreads()
-    if i < x_.size:
-        cuda.atomic.max(out_, b, x_[i])
-
-
-# %% wrong cuda_largest: threads without an element
-# -     shared[t] = x_[i] if i < x_.size else -math.inf
-# +     shared[t] = x_[i] if i < x_.size else 0
 
 
 # %% wrong cuda_largest: the result
@@ -103,6 +60,9 @@ def cuda_largest(x_, out_):
             largest = max(largest, shared[k])
         out_[cuda.blockIdx.x] = largest
 
+
+# %% changes cuda_largest
+# x_[i] if i < x_.size else -math.inf -> x_[i] if i < x_.size else 0  # threads without an element
 
 # %% values cuda_pieces
 len({4 * 2 * t // 128 for t in range(32)})  # right

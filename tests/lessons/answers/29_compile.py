@@ -12,31 +12,12 @@ def compile_variance(x):
     return x.square().mean() - x.mean().square()
 
 
-# %% right compile_variance
-def compile_variance(x):
-    n = x.numel()
-    return ((x * x).sum() - x.sum() ** 2 / n) / n
-
-
-# %% wrong compile_variance: 2 loops over x
-def compile_variance(x):
-    return ((x - x.mean()) ** 2).mean()
-
-
-# %% wrong compile_variance: calls an operation
-def compile_variance(x):
-    return x @ x / x.numel() - x.mean() ** 2
-
-
-# %% wrong compile_variance: the result for 3 numbers
-def compile_variance(x):
-    return (x * x).mean() - x.mean()
-
-
-# %% wrong compile_variance: not compiled
-def compile_variance(x):
-    return (x * x).mean() - x.mean().item() ** 2
-
+# %% changes compile_variance
+# return (x * x).mean() - x.mean() ** 2 -> n = x.numel(); return ((x * x).sum() - x.sum() ** 2 / n) / n  # right
+# return (x * x).mean() - x.mean() ** 2 -> return ((x - x.mean()) ** 2).mean()  # 2 loops over x
+# return (x * x).mean() - x.mean() ** 2 -> return x @ x / x.numel() - x.mean() ** 2  # calls an operation
+# return (x * x).mean() - x.mean() ** 2 -> return (x * x).mean() - x.mean()  # the result for 3 numbers
+# return (x * x).mean() - x.mean() ** 2 -> return (x * x).mean() - x.mean().item() ** 2  # not compiled
 
 # %% values compile_saved
 1.0  # right
@@ -56,37 +37,18 @@ def compile_momentum(x, y, w, velocity, rate):
     return loss
 
 
-# %% right compile_momentum
-@torch.no_grad()
-def compile_momentum(x, y, w, velocity, rate):
-    error = x @ w - y
-    loss = (error**2).mean()
-    velocity.mul_(0.9).add_(2 * x.T @ error / len(y))
-    w.add_(velocity, alpha=-rate)
-    return loss
-
-
-# %% wrong compile_momentum: velocity has not changed
-def compile_momentum(x, y, w, velocity, rate):
-    loss = (x @ w - y).square().mean()
-    (dw,) = torch.autograd.grad(loss, w)
-    with torch.no_grad():
-        velocity = 0.9 * velocity + dw
-        w.sub_(rate * velocity)
-    return loss
-
-
 # %% wrong compile_momentum: velocity after step
-# -         velocity = 0.9 * velocity + dw
+# -     error = x @ w - y
+# -     loss = (error * error).mean()
+# +     loss = (x @ w - y).square().mean()
+# -         velocity.mul_(0.9).add_(dw)
 # +         velocity.mul_(0.9).add_(0.1 * dw)
 
-# %% wrong compile_momentum: return the loss
-# -         velocity = 0.9 * velocity + dw
-# +         velocity.mul_(0.9).add_(dw)
-# -     return loss
-
-# %% wrong compile_momentum: w after step
-# -         velocity = 0.9 * velocity + dw
-# -         w.sub_(rate * velocity)
-# +         velocity.mul_(0.9).add_(dw)
-# +         w.sub_(velocity)
+# %% changes compile_momentum
+# velocity.mul_(0.9).add_(0.1 * dw) -> velocity = 0.9 * velocity + dw  # velocity has not changed
+# drop error = x @ w - y
+#   loss = (error * error).mean() -> loss = (x @ w - y).square().mean()
+#   drop return loss  # return the loss
+# drop error = x @ w - y
+#   loss = (error * error).mean() -> loss = (x @ w - y).square().mean()
+#   w.sub_(rate * velocity) -> w.sub_(velocity)  # w after step

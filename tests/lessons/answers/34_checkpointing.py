@@ -26,19 +26,6 @@ def checkpointed(functions, k, x):
     return x
 
 
-# %% right checkpointed
-def checkpointed(functions, k, x):
-    if not functions:
-        return x
-
-    def group(x):
-        for f in functions[:k]:
-            x = f(x)
-        return x
-
-    return checkpointed(functions[k:], k, checkpoint(group, x, use_reentrant=False))
-
-
 # %% wrong checkpointed: 3 inputs are enough
 def checkpointed(functions, k, x):
     for f in functions:
@@ -56,11 +43,6 @@ def checkpointed(functions, k, x):
     return checkpoint(everything, x, use_reentrant=False)
 
 
-# %% wrong checkpointed: the result
-# -     for i in range(0, len(functions), k):
-# +     for i in range(0, len(functions) - k + 1, k):
-
-
 # %% wrong checkpointed: your code raises CheckpointError
 def checkpointed(functions, k, x):
     def group(x):
@@ -75,20 +57,8 @@ def checkpointed(functions, k, x):
     return x
 
 
-# %% right OwnCheckpoint
-class OwnCheckpoint(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, f, x):
-        ctx.save_for_backward(x)
-        ctx.f = f
-        return f(x)
-
-    @staticmethod
-    def backward(ctx, g):
-        leaf = ctx.saved_tensors[0].clone().detach().requires_grad_(True)
-        with torch.enable_grad():
-            (ctx.f(leaf) * g).sum().backward()
-        return None, leaf.grad
+# %% changes checkpointed
+# for i in range(0, len(functions), k): -> for i in range(0, len(functions) - k + 1, k):  # the result
 
 
 # %% right OwnCheckpoint
@@ -116,16 +86,6 @@ class OwnCheckpoint(torch.autograd.Function):
 # +         x = x.detach().requires_grad_()
 # +         return None, torch.autograd.grad(ctx.f(x), x, grad_output)[0]
 
-# %% wrong OwnCheckpoint: incoming gradient
-# -             y = ctx.f(x)
-# -         return None, *torch.autograd.grad(y, x, grad_output)
-# +             y = ctx.f(x).sum()
-# +         return None, torch.autograd.grad(y, x)[0]
-
-# %% wrong OwnCheckpoint: expected 2, got 1
-# -         return None, *torch.autograd.grad(y, x, grad_output)
-# +         return torch.autograd.grad(y, x, grad_output)
-
 # %% wrong OwnCheckpoint: 2 tensors are saved
 #       def forward(ctx, f, x):
 # +         y = f(x)
@@ -137,3 +97,8 @@ class OwnCheckpoint(torch.autograd.Function):
 # +         x, _ = ctx.saved_tensors
 # -         return None, *torch.autograd.grad(y, x, grad_output)
 # +         return None, torch.autograd.grad(y, x, grad_output)[0]
+
+# %% changes OwnCheckpoint
+# y = ctx.f(x) -> y = ctx.f(x).sum()
+#   None, *torch.autograd.grad(y, x, grad_output) -> None, torch.autograd.grad(y, x)[0]  # incoming gradient
+# None, *torch -> torch  # expected 2, got 1

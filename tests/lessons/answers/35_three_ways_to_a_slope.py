@@ -8,60 +8,26 @@
 # %% values complex_slope
 lambda f, x: complex_step(f, x, 1e-150)  # right
 
+# %% changes complex_slope
+# drop h = 1e-100
+#   return f(x + 1j * h).imag / h -> return np.imag(f(complex(x, 1e-200))) / 1e-200  # right
+# drop h = 1e-100
+#   return f(x + 1j * h).imag / h -> return f(x + 1e-100j).real  # take the imaginary part
+# drop h = 1e-100
+#   return f(x + 1j * h).imag / h -> return f(x + 1e-100j).imag  # divide by h
+# drop h = 1e-100
+#   return f(x + 1j * h).imag / h -> return f(x + 1e-3j).imag / 1e-3  # much smaller step
+# drop h = 1e-100
+#   return f(x + 1j * h).imag / h -> return central(f, x, 1e-5)  # Subtract nothing
+# drop h = 1e-100
+#   return f(x + 1j * h).imag / h -> return f(x + 1e-100j) / 1e-100  # complex number
 
-# %% right complex_slope
-def complex_slope(f, x):
-    return np.imag(f(complex(x, 1e-200))) / 1e-200
-
-
-# %% wrong complex_slope: take the imaginary part
-def complex_slope(f, x):
-    return f(x + 1e-100j).real
-
-
-# %% wrong complex_slope: divide by h
-def complex_slope(f, x):
-    return f(x + 1e-100j).imag
-
-
-# %% wrong complex_slope: much smaller step
-def complex_slope(f, x):
-    return f(x + 1e-3j).imag / 1e-3
-
-
-# %% wrong complex_slope: Subtract nothing
-def complex_slope(f, x):
-    return central(f, x, 1e-5)
-
-
-# %% wrong complex_slope: complex number
-def complex_slope(f, x):
-    return f(x + 1e-100j) / 1e-100
-
-
-# %% right complex_abs
-def complex_abs(z):
-    return z * np.sign(z.real)
-
-
-# %% right complex_abs
-def complex_abs(z):
-    return np.array([-one if one.real < 0 else one for one in z])
-
-
-# %% wrong complex_abs: imaginary part is lost
-def complex_abs(z):
-    return np.abs(z)
-
-
-# %% wrong complex_abs: the slope
-def complex_abs(z):
-    return np.abs(z.real) + 1j * np.abs(z.imag)
-
-
-# %% wrong complex_abs: the real part
-def complex_abs(z):
-    return np.where(z.imag < 0, -z, z)
+# %% changes complex_abs
+# return np.where(z.real < 0, -z, z) -> return z * np.sign(z.real)  # right
+# return np.where(z.real < 0, -z, z) -> return np.array([-one if one.real < 0 else one for one in z])  # right
+# return np.where(z.real < 0, -z, z) -> return np.abs(z)  # imaginary part is lost
+# return np.where(z.real < 0, -z, z) -> return np.abs(z.real) + 1j * np.abs(z.imag)  # the slope
+# return np.where(z.real < 0, -z, z) -> return np.where(z.imag < 0, -z, z)  # the real part
 
 
 # %% right forward_gradient
@@ -74,33 +40,15 @@ def forward_gradient(f, x):
     return out
 
 
-# %% right forward_gradient
-def forward_gradient(f, x):
-    return torch.tensor([torch.func.jvp(f, (x,), (e.to(x.dtype),))[1].item() for e in torch.eye(len(x))], dtype=x.dtype)
-
-
-# %% wrong forward_gradient: calls grad
-def forward_gradient(f, x):
-    return torch.func.grad(f)(x)
-
-
-# %% wrong forward_gradient: calls jacfwd
-def forward_gradient(f, x):
-    return torch.func.jacfwd(f)(x)
-
-
 # %% wrong forward_gradient: the gradient
 def forward_gradient(f, x):
     return torch.func.jvp(f, (x,), (torch.ones_like(x),))[1]
 
 
-# %% wrong forward_gradient: called 1 times
-def forward_gradient(f, x):
-    leaf = x.clone().requires_grad_()
-    f(leaf).backward()
-    return leaf.grad
-
-
-# %% wrong forward_gradient: torch.stack
-def forward_gradient(f, x):
-    return [torch.func.jvp(f, (x,), (e,))[1] for e in torch.eye(len(x), dtype=x.dtype)]
+# %% changes forward_gradient
+# return torch.func.jvp(f, (x,), (torch.ones_like(x),))[1] -> return torch.func.grad(f)(x)  # calls grad
+# return torch.func.jvp(f, (x,), (torch.ones_like(x),))[1] -> return torch.func.jacfwd(f)(x)  # calls jacfwd
+# return torch.func.jvp(f, (x,), (torch.ones_like(x),))[1]
+#   -> leaf = x.clone().requires_grad_(); f(leaf).backward(); return leaf.grad  # called 1 times
+# return torch.func.jvp(f, (x,), (torch.ones_like(x),))[1]
+#   -> return [torch.func.jvp(f, (x,), (e,))[1] for e in torch.eye(len(x), dtype=x.dtype)]  # torch.stack

@@ -9,14 +9,6 @@ np.float32(1 / 4)  # right
 # %% right ImplicitQuintic
 class ImplicitQuintic(ImplicitQuintic):
     @staticmethod
-    def backward(ctx, g):
-        y = ctx.saved_tensors[0]
-        return (1 + 5 * y.pow(4)).reciprocal() * g
-
-
-# %% right ImplicitQuintic
-class ImplicitQuintic(ImplicitQuintic):
-    @staticmethod
     @once_differentiable
     def backward(ctx, grad_output):
         y = ctx.saved_tensors[0].detach().requires_grad_()
@@ -26,31 +18,28 @@ class ImplicitQuintic(ImplicitQuintic):
 
 
 # %% wrong ImplicitQuintic: gradient
-class ImplicitQuintic(ImplicitQuintic):
-    @staticmethod
-    def backward(ctx, grad_output):
-        (y,) = ctx.saved_tensors
-        return grad_output * (5 * y**4 + 1)
-
-
-# %% wrong ImplicitQuintic: gradient
-# -         return grad_output * (5 * y**4 + 1)
+# - class ImplicitQuintic(Function):
+# -     @staticmethod
+# -     def forward(ctx, a):
+# -         y = torch.zeros_like(a)
+# -         for _ in range(60):
+# -             y = y - (y**5 + y - a) / (5 * y**4 + 1)
+# -         ctx.save_for_backward(y)
+# -         return y
+# -
+# + class ImplicitQuintic(ImplicitQuintic):
+# -         return grad_output / (5 * y**4 + 1)
 # +         return 1 / (5 * y**4 + 1)
 
 # %% wrong ImplicitQuintic: a loop, where one division is enough
-# -         return grad_output * (5 * y**4 + 1)
+# -         return 1 / (5 * y**4 + 1)
 # +         slope, found = 5 * y**4 + 1, torch.zeros_like(y)
 # +         for _ in range(40):
 # +             found = found + (grad_output - slope * found) / (2 * slope)
 # +         return found
 
-# %% right ImplicitSolve
-# -     def backward(ctx, grad_output):
-# +     def backward(ctx, g):
-# -         u = torch.linalg.solve(A.mT, grad_output)
-# -         return -torch.outer(u, x), u
-# +         u = torch.linalg.solve(A.T, g)
-# +         return -u[:, None] * x[None, :], u
+# %% changes ImplicitQuintic
+# return 1 / (5 * y**4 + 1) -> return grad_output * (5 * y**4 + 1)  # gradient
 
 
 # %% right ImplicitSolve
@@ -70,22 +59,12 @@ class ImplicitSolve(Function):
         return -torch.outer(u, torch.linalg.solve(A, b)), u
 
 
-# %% wrong ImplicitSolve: gradient of A
-# -         u = torch.linalg.solve(A.mT, grad_output)
-# +         u = torch.linalg.solve(A, grad_output)
-
-# %% wrong ImplicitSolve: gradient of A
-# -         return -torch.outer(u, x), u
-# +         return torch.outer(u, x), u
-
-
-# %% right implicit_gradient
-def implicit_gradient(f, x, a, g):
-    _, pull = torch.func.vjp(f, x, a)
-    u = g
-    for _ in range(200):
-        u = g + pull(u)[0]
-    return pull(u)[1]
+# %% changes ImplicitSolve
+# def backward(ctx, grad_output): -> def backward(ctx, g):
+#   u = torch.linalg.solve(A.mT, grad_output) -> u = torch.linalg.solve(A.T, g)
+#   return -torch.outer(u, x), u -> return -u[:, None] * x[None, :], u  # right
+# u = torch.linalg.solve(A.mT, grad_output) -> u = torch.linalg.solve(A, grad_output)  # gradient of A
+# return -torch.outer(u, x), u -> return torch.outer(u, x), u  # gradient of A
 
 
 # %% right implicit_gradient
@@ -100,7 +79,6 @@ def implicit_gradient(f, x, a, g):
     return torch.func.vjp(lambda a: f(x, a), a)[1](g)[0]
 
 
-# %% wrong implicit_gradient: the gradient of a
-def implicit_gradient(f, x, a, g):
-    _, pull = torch.func.vjp(f, x, a)
-    return pull(g + pull(g)[0])[1]
+# %% changes implicit_gradient
+# return torch.func.vjp(lambda a: f(x, a), a)[1](g)[0]
+#   -> _, pull = torch.func.vjp(f, x, a); return pull(g + pull(g)[0])[1]  # the gradient of a

@@ -22,19 +22,6 @@ class StraightSign(Function):
         return grad_output * inside
 
 
-# %% right StraightSign
-class StraightSign(Sign):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return Sign.forward(ctx, x)
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * (x.abs() <= 1).to(g.dtype)
-
-
 # %% wrong StraightSign: the gradient
 class StraightSign(Sign):
     @staticmethod
@@ -42,64 +29,23 @@ class StraightSign(Sign):
         return Sign.forward(ctx, x)
 
 
-# %% wrong StraightSign: the result
-# - class StraightSign(Function):
-# + class StraightSign(Sign):
-# -         return torch.where(x < 0, -1.0, 1.0).to(x.dtype)
-# +         return x.sign()
+# %% changes StraightSign
+# class StraightSign(Function): -> class StraightSign(Sign):
+#   return torch.where(x < 0, -1.0, 1.0).to(x.dtype) -> return x.sign()  # the result
 
+# %% changes waiting_time
+# return -torch.log(1 - u) / rate -> return -torch.log1p(-u) / rate  # right
+# return -torch.log(1 - u) / rate -> return (1 - u).log() * (-1 / rate)  # right
+# return -torch.log(1 - u) / rate -> return -(1 - u).log() * rate  # multiplied by the rate
+# return -torch.log(1 - u) / rate -> return (1 - u).log() / rate  # the result
+# return -torch.log(1 - u) / rate -> return -(1 - u).log() / rate.item()  # cut the graph
 
-# %% right waiting_time
-def waiting_time(rate, u):
-    return -torch.log1p(-u) / rate
-
-
-# %% right waiting_time
-def waiting_time(rate, u):
-    return (1 - u).log() * (-1 / rate)
-
-
-# %% wrong waiting_time: multiplied by the rate
-def waiting_time(rate, u):
-    return -(1 - u).log() * rate
-
-
-# %% wrong waiting_time: the result
-def waiting_time(rate, u):
-    return (1 - u).log() / rate
-
-
-# %% wrong waiting_time: cut the graph
-def waiting_time(rate, u):
-    return -(1 - u).log() / rate.item()
-
-
-# %% right score_loss
-def score_loss(logit, b, rewards):
-    p = logit.sigmoid()
-    return (rewards * (b * p.log() + (1 - b) * (1 - p).log())).mean()
-
-
-# %% right score_loss
-def score_loss(logit, b, rewards):
-    return (rewards * torch.nn.functional.logsigmoid(torch.where(b == 1, logit, -logit))).mean()
-
-
-# %% wrong score_loss: take the mean
-def score_loss(logit, b, rewards):
-    return (rewards * Bernoulli(logits=logit).log_prob(b)).sum()
-
-
-# %% wrong score_loss: wrong sign
-def score_loss(logit, b, rewards):
-    return -(rewards * Bernoulli(logits=logit).log_prob(b)).mean()
-
-
-# %% wrong score_loss: does not require grad
-def score_loss(logit, b, rewards):
-    return (rewards * b).mean()
-
-
-# %% wrong score_loss: the gradient of logit
-def score_loss(logit, b, rewards):
-    return (rewards * Bernoulli(logits=logit).log_prob(b).exp()).mean()
+# %% changes score_loss
+# return (rewards * Bernoulli(logits=logit).log_prob(b)).mean()
+#   -> p = logit.sigmoid(); return (rewards * (b * p.log() + (1 - b) * (1 - p).log())).mean()  # right
+# Bernoulli(logits=logit).log_prob(b) -> torch.nn.functional.logsigmoid(torch.where(b == 1, logit, -logit))  # right
+# return (rewards * Bernoulli(logits=logit).log_prob(b)).mean()
+#   -> return (rewards * Bernoulli(logits=logit).log_prob(b)).sum()  # take the mean
+# (rewards * Bernoulli(logits=logit).log_prob(b)) -> -(rewards * Bernoulli(logits=logit).log_prob(b))  # wrong sign
+# return (rewards * Bernoulli(logits=logit).log_prob(b)).mean() -> return (rewards * b).mean()  # does not require grad
+# Bernoulli(logits=logit).log_prob(b) -> Bernoulli(logits=logit).log_prob(b).exp()  # the gradient of logit

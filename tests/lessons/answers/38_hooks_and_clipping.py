@@ -12,15 +12,6 @@ def hook_clip(parameters, max_norm):
     return torch.nn.utils.clip_grad_norm_(parameters, max_norm)
 
 
-# %% right hook_clip
-def hook_clip(parameters, max_norm):
-    parameters = [p for p in parameters if p.grad is not None]
-    norm = torch.cat([p.grad.reshape(-1) for p in parameters]).norm()
-    for p in parameters:
-        p.grad *= min(1.0, max_norm / (norm.item() + 1e-12))
-    return norm
-
-
 # %% wrong hook_clip: a gradient is 2
 def hook_clip(parameters, max_norm):
     for p in parameters:
@@ -53,11 +44,6 @@ def hook_clip(parameters, max_norm):
     return torch.nn.utils.clip_grad_norm_(parameters, max_norm)
 
 
-# %% wrong hook_clip: return the norm
-def hook_clip(parameters, max_norm):
-    torch.nn.utils.clip_grad_norm_(parameters, max_norm)
-
-
 # %% wrong hook_clip: NoneType
 def hook_clip(parameters, max_norm):
     norm = sum(p.grad.square().sum() for p in parameters).sqrt()
@@ -66,14 +52,8 @@ def hook_clip(parameters, max_norm):
     return norm
 
 
-# %% right hook_probe
-def hook_probe(functions, x):
-    found = []
-    for f in functions:
-        x = f(x)
-        x.register_hook(lambda g: found.append(g))
-    x.sum().backward()
-    return found[::-1]
+# %% changes hook_clip
+# return torch -> torch  # return the norm
 
 
 # %% right hook_probe
@@ -100,11 +80,18 @@ def hook_probe(functions, x):
     return found
 
 
+# %% wrong hook_probe: expected a list
+def hook_probe(functions, x):
+    found = []
+    for f in functions:
+        x = f(x)
+        x.register_hook(found.append)
+    return found
+
+
 # %% wrong hook_probe: gradient 0 is 1
-# -         x.register_hook(lambda g: found.append(g))
-# +         x.register_hook(found.append)
-# -     return found[::-1]
-# +     return found
+#           x.register_hook(found.append)
+# +     x.sum().backward()
 
 
 # %% wrong hook_probe: retain_grad
@@ -118,17 +105,6 @@ def hook_probe(functions, x):
     return [result.grad for result in results]
 
 
-# %% wrong hook_probe: expected a list
-def hook_probe(functions, x):
-    found = []
-    for f in functions:
-        x = f(x)
-        x.register_hook(found.append)
-    return found
-
-
-# %% wrong hook_probe: expected a list of 2
-#       found = []
-# +     x.register_hook(found.append)
-# -         x.register_hook(lambda g: found.append(g))
-# +         x.register_hook(found.append)
+# %% changes hook_probe
+# found = [] -> found = []; x.register_hook(found.append)
+#   return found -> x.sum().backward(); return found[::-1]  # expected a list of 2

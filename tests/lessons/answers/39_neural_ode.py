@@ -8,43 +8,14 @@ torch.tensor([-2.0])  # right
 # %% values ode_midpoint
 lambda f, h, state: [s + h * d for s, d in zip(state, f(*[s + 0.5 * h * d for s, d in zip(state, f(*state))]))]  # right
 
-# %% right ode_midpoint
-# -     middle = moved(state, h / 2, f(*state))
-# +     middle = euler(f, h / 2, state)
-
-
-# %% wrong ode_midpoint: Euler's step
-def ode_midpoint(f, h, state):
-    return euler(f, h, state)
-
-
-# %% wrong ode_midpoint: part 0 of the new state
-def ode_midpoint(f, h, state):
-    return moved(state, h, f(*moved(state, h, f(*state))))
-
-
-# %% wrong ode_midpoint: is there a return
-def ode_midpoint(f, h, state):
-    moved(state, h, f(*moved(state, h / 2, f(*state))))
-
-
-# %% right OdeDecay
-class OdeDecay(OdeDecay):
-    @staticmethod
-    def backward(ctx, a):
-        end, k = ctx.saved_tensors
-        slopes = lambda z, a, g: (-k * z, k * a, z * a)
-        _, a, to_k = solve(slopes, (end, a, 0.0 * k), -ctx.time, ctx.steps, rk4)
-        return a, to_k, None, None
-
-
-# %% right OdeDecay
-class OdeDecay(OdeDecay):
-    @staticmethod
-    def backward(ctx, a):
-        end, k = ctx.saved_tensors
-        a_at_start = a * (-k * ctx.time).exp()
-        return a_at_start, -ctx.time * end * a, None, None
+# %% changes ode_midpoint
+# middle = moved(state, h / 2, f(*state)) -> middle = euler(f, h / 2, state)  # right
+# drop middle = moved(state, h / 2, f(*state))
+#   return moved(state, h, f(*middle)) -> return euler(f, h, state)  # Euler's step
+# drop middle = moved(state, h / 2, f(*state))
+#   f(*middle) -> f(*moved(state, h, f(*state)))  # part 0 of the new state
+# drop middle = moved(state, h / 2, f(*state))
+#   return moved(state, h, f(*middle)) -> moved(state, h, f(*moved(state, h / 2, f(*state))))  # is there a return
 
 
 # %% right OdeDecay
@@ -58,21 +29,14 @@ class OdeDecay(OdeDecay):
         return state[1], state[2], None, None
 
 
-# %% wrong OdeDecay: the gradient of z
-# -         slopes = lambda z, a, g: (-k * z, k * a, z * a)
-# -         _, a, to_k = solve(slopes, (end, a, 0.0 * k), -ctx.time, ctx.steps, rk4)
-# +         slopes = lambda z, a, g: (-k * z, -a * k, a * z)
-# +         _, a, to_k = solve(slopes, (end, a, torch.zeros_like(k)), -ctx.time, ctx.steps)
-
 # %% wrong OdeDecay: a sign is wrong
-# -         slopes = lambda z, a, g: (-k * z, -a * k, a * z)
+# -         state = (end, a, torch.zeros_like(k))
+# -         for _ in range(ctx.steps * 100):
+# -             state = euler(lambda z, a, g: (-k * z, a * k, a * z), -ctx.time / ctx.steps / 100, state)
+# -         return state[1], state[2], None, None
 # +         slopes = lambda z, a, g: (-k * z, a * k, -a * z)
-
-# %% wrong OdeDecay: expected 4, got 2
-# -         slopes = lambda z, a, g: (-k * z, -a * k, a * z)
-# +         slopes = lambda z, a, g: (-k * z, a * k, a * z)
-# -         return a, to_k, None, None
-# +         return a, to_k
+# +         _, a, to_k = solve(slopes, (end, a, torch.zeros_like(k)), -ctx.time, ctx.steps)
+# +         return a, to_k, None, None
 
 
 # %% wrong OdeDecay: the gradient of k
@@ -106,3 +70,13 @@ class OdeDecay(torch.autograd.Function):
         for point in reversed(points):
             _, a, to_k = rk4(slopes, -ctx.h, (point, a, to_k))
         return a, to_k, None, None
+
+
+# %% changes OdeDecay
+# drop slopes = lambda z, a, g: (-k * z, a * k, -a * z)
+#   _, a, to_k = solve(slopes, (end, a, torch.zeros_like(k)), -ctx.time, ctx.steps)
+#   -> a_at_start = a * (-k * ctx.time).exp()
+#   return a, to_k, None, None -> return a_at_start, -ctx.time * end * a, None, None  # right
+# a * k, -a -> -a * k, a  # the gradient of z
+# slopes = lambda z, a, g: (-k * z, a * k, -a * z) -> slopes = lambda z, a, g: (-k * z, a * k, a * z)
+#   return a, to_k, None, None -> return a, to_k  # expected 4, got 2

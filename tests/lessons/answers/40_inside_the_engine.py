@@ -10,25 +10,6 @@
 
 
 # %% right engine_backward
-def engine_backward(loss):
-    from heapq import heappop, heappush
-
-    number = lambda node: node._sequence_nr() if hasattr(node, "_sequence_nr") else 2**64 - 1
-    count = count_dependencies(loss.grad_fn)
-    waiting, ready = {loss.grad_fn: torch.ones_like(loss)}, [(-number(loss.grad_fn), 0, loss.grad_fn)]
-    with torch.no_grad():
-        while ready:
-            node = heappop(ready)[2]
-            results = node(waiting.pop(node))
-            for (after, _), g in zip(node.next_functions, results if isinstance(results, tuple) else (results,)):
-                if after is not None:
-                    waiting[after] = g if after not in waiting else waiting[after] + g
-                    count[after] -= 1
-                    if not count[after]:
-                        heappush(ready, (-number(after), id(after), after))
-
-
-# %% right engine_backward
 @torch.no_grad()
 def engine_backward(loss):
     youngest = lambda nodes: max(nodes, key=lambda node: getattr(node, "_sequence_nr", lambda: -1)())
@@ -85,22 +66,8 @@ def engine_backward(loss):
                     ready.append(after)
 
 
-# %% wrong engine_backward: is None, expected a tensor
-def engine_backward(loss):
-    loss.grad_fn(torch.ones_like(loss))
-
-
-# %% right engine_grad
-def engine_grad(loss, leaves):
-    reached = [node.variable for node in count_dependencies(loss.grad_fn) if node.name() == "AccumulateGrad"]
-    before = [(leaf, leaf.grad) for leaf in {id(leaf): leaf for leaf in [*leaves, *reached]}.values()]
-    for leaf, _ in before:
-        leaf.grad = None
-    engine_backward(loss)
-    found = tuple([leaf.grad for leaf in leaves])
-    for leaf, gradient in before:
-        leaf.grad = gradient
-    return found
+# %% changes engine_backward
+# loss.backward() -> loss.grad_fn(torch.ones_like(loss))  # is None, expected a tensor
 
 
 # %% right engine_grad
@@ -126,12 +93,6 @@ def engine_grad(loss, leaves):
     return torch.autograd.grad(loss, leaves, allow_unused=True)
 
 
-# %% wrong engine_grad: x.grad = [7, 7] beforehand
-def engine_grad(loss, leaves):
-    engine_backward(loss)
-    return tuple(leaf.grad for leaf in leaves)
-
-
 # %% wrong engine_grad: .grad has changed
 def engine_grad(loss, leaves):
     for leaf in leaves:
@@ -152,9 +113,8 @@ def engine_grad(loss, leaves):
     return found
 
 
-# %% wrong engine_grad: is there a return
-# -     return tuple(leaf.grad for leaf in leaves)
-
-# %% wrong engine_grad: expected a tuple
-# -     found = tuple(leaf.grad for leaf in leaves)
-# +     found = {leaf: leaf.grad for leaf in leaves}
+# %% changes engine_grad
+# return torch.autograd.grad(loss, leaves, allow_unused=True)
+#   -> engine_backward(loss); return tuple(leaf.grad for leaf in leaves)  # x.grad = [7, 7] beforehand
+# return torch.autograd.grad(loss, leaves, allow_unused=True) -> engine_backward(loss)  # is there a return
+# found = tuple(leaf.grad for leaf in leaves) -> found = {leaf: leaf.grad for leaf in leaves}  # expected a tuple

@@ -15,24 +15,11 @@ def reading_roofline(bytes_moved, bandwidth, operations, peak):
     return moving if moving > computing else computing
 
 
-# %% wrong reading_roofline: do not add
-def reading_roofline(bytes_moved, bandwidth, operations, peak):
-    return bytes_moved / bandwidth + operations / peak
-
-
-# %% wrong reading_roofline: the slower one
-def reading_roofline(bytes_moved, bandwidth, operations, peak):
-    return min(bytes_moved / bandwidth, operations / peak)
-
-
-# %% wrong reading_roofline: the arithmetic takes longer
-def reading_roofline(bytes_moved, bandwidth, operations, peak):
-    return bytes_moved / bandwidth
-
-
-# %% wrong reading_roofline: is there a return
-def reading_roofline(bytes_moved, bandwidth, operations, peak):
-    max(bytes_moved / bandwidth, operations / peak)
+# %% changes reading_roofline
+# max(bytes_moved / bandwidth, operations / peak) -> bytes_moved / bandwidth + operations / peak  # do not add
+# max -> min  # the slower one
+# max(bytes_moved / bandwidth, operations / peak) -> bytes_moved / bandwidth  # the arithmetic takes longer
+# return max -> max  # is there a return
 
 
 # %% right reading_backward
@@ -40,16 +27,6 @@ def reading_backward(g, x, y, dx, dy):
     for i in range(len(g)):
         gi, xi = g[i], x[i]
         dx[i], dy[i] = gi * 2 * xi * y[i], gi * xi * xi
-
-
-# %% right reading_backward
-def reading_backward(g, x, y, dx, dy):
-    i = 0
-    while i < g.shape[0]:
-        v, u = x[i], g[i]
-        dy[i] = v**2 * u
-        dx[i] = 2 * v * y[i] * u
-        i += 1
 
 
 # %% wrong reading_backward: x is read
@@ -60,39 +37,19 @@ def reading_backward(g, x, y, dx, dy):
         dy[i] = x[i] * x[i] * gi
 
 
-# %% wrong reading_backward: dx
-def reading_backward(g, x, y, dx, dy):
-    for i in range(g.size):
-        gi, xi = g[i], x[i]
-        dx[i] = gi * xi * y[i]
-        dy[i] = gi * xi * xi
-
-
-# %% wrong reading_backward: dx is not written completely
-def reading_backward(g, x, y, dx, dy):
-    for i in range(g.size):
-        gi, xi = g[i], x[i]
-        dx[i] += 2 * gi * xi * y[i]
-        dy[i] += gi * xi * xi
-
-
 # %% wrong reading_backward: used as a whole
 def reading_backward(g, x, y, dx, dy):
     dx[:] = 2 * x * y * g
     dy[:] = x * x * g
 
 
-# %% wrong reading_backward: g is read 2 times
-def reading_backward(g, x, y, dx, dy):
-    for i in range(g.size):
-        xi = x[i]
-        dx[i] = 2 * xi * y[i] * g[i]
-        dy[i] = xi * xi * g[i]
-
-
-# %% wrong reading_backward: completely
-def reading_backward(g, x, y, dx, dy):
-    for i in range(g.size - 1):
-        gi, xi = g[i], x[i]
-        dx[i] = 2 * gi * xi * y[i]
-        dy[i] = gi * xi * xi
+# %% changes reading_backward
+# for i in range(len(g)): -> for i in range(g.size):
+#   dx[i], dy[i] = gi * 2 * xi * y[i], gi * xi * xi -> dx[i] = gi * xi * y[i]; dy[i] = gi * xi * xi  # dx
+# for i in range(len(g)): -> for i in range(g.size):
+#   dx[i], dy[i] = gi * 2 * xi * y[i], gi -> dx[i] += 2 * gi * xi * y[i]; dy[i] += gi  # dx is not written completely
+# gi = g[i] -> xi = x[i]
+#   dx[i] = 2 * x[i] * y[i] * gi -> dx[i] = 2 * xi * y[i] * g[i]
+#   dy[i] = x[i] * x[i] * gi -> dy[i] = xi * xi * g[i]  # g is read 2 times
+# for i in range(len(g)): -> for i in range(g.size - 1):
+#   dx[i], dy[i] = gi * 2 * xi * y[i], gi * xi * xi -> dx[i] = 2 * gi * xi * y[i]; dy[i] = gi * xi * xi  # completely

@@ -7,14 +7,6 @@ torch.tensor([[1.0, 2.0], [0.0, 1.0]]).T @ torch.tensor([[1.0, -1.0], [3.0, 0.0]
 [[1, -1], [5, 2]]  # not right
 5  # expected 4 numbers
 
-# %% right layer_backward
-# -     return G @ W.T, x.T @ G, G.sum(0)
-# +     return torch.einsum("nk,ik->ni", G, W), torch.einsum("ni,nk->ik", x, G), torch.ones(len(G)) @ G
-
-# %% right layer_backward
-# -     return G @ W.T, x.T @ G, G.sum(0)
-# +     return (W @ G.T).T, sum(torch.outer(a, g) for a, g in zip(x, G)), G.sum(0)
-
 
 # %% wrong layer_backward: runs autograd
 def layer_backward(x, W, G):
@@ -22,33 +14,17 @@ def layer_backward(x, W, G):
     return torch.autograd.grad(x @ W + b, (x, W, b), G)
 
 
-# %% wrong layer_backward: W is transposed
-# -     return G @ W.T, x.T @ G, G.sum(0)
-# +     return G @ W.T, G.T @ x, G.sum(0)
-
-# %% wrong layer_backward: not summed over the broadcast dimension
-# -     return G @ W.T, x.T @ G, G.sum(0)
-# +     return G @ W.T, x.T @ G, G
-
-# %% wrong layer_backward: the gradient of W
-# -     return G @ W.T, x.T @ G, G.sum(0)
-# +     return G @ W.T, x.T @ G / len(x), G.sum(0)
-
-# %% wrong layer_backward: the gradient of b has to be
-# -     return G @ W.T, x.T @ G, G.sum(0)
-# +     return G @ W.T, x.T @ G, G.mean(0)
-
-# %% wrong layer_backward: the gradient of x
-# -     return G @ W.T, x.T @ G, G.sum(0)
-# +     return x.T @ G, G @ W.T, G.sum(0)
-
-# %% wrong layer_backward: a tuple with the gradients of x, W, b
-# -     return G @ W.T, x.T @ G, G.sum(0)
-# +     return G @ W.T, x.T @ G
-
-# %% wrong layer_backward: is None, expected a tensor
-# -     return G @ W.T, x.T @ G, G.sum(0)
-# +     return G @ W.T, x.T @ G, None
+# %% changes layer_backward
+# return G @ W.T, x.T @ G, G.sum(0)
+#   -> return torch.einsum("nk,ik->ni", G, W), torch.einsum("ni,nk->ik", x, G), torch.ones(len(G)) @ G  # right
+# G @ W.T, x.T @ G -> (W @ G.T).T, sum(torch.outer(a, g) for a, g in zip(x, G))  # right
+# return G @ W.T, x.T @ G, G.sum(0) -> return G @ W.T, G.T @ x, G.sum(0)  # W is transposed
+# return G @ W.T, x.T @ G, G.sum(0) -> return G @ W.T, x.T @ G, G  # not summed over the broadcast dimension
+# return G @ W.T, x.T @ G, G.sum(0) -> return G @ W.T, x.T @ G / len(x), G.sum(0)  # the gradient of W
+# return G @ W.T, x.T @ G, G.sum(0) -> return G @ W.T, x.T @ G, G.mean(0)  # the gradient of b has to be
+# return G @ W.T, x.T @ G, G.sum(0) -> return x.T @ G, G @ W.T, G.sum(0)  # the gradient of x
+# return G @ W.T, x.T @ G, G.sum(0) -> return G @ W.T, x.T @ G  # a tuple with the gradients of x, W, b
+# return G @ W.T, x.T @ G, G.sum(0) -> return G @ W.T, x.T @ G, None  # is None, expected a tensor
 
 # %% right loss_backward
 # -     return (scores.softmax(1) - F.one_hot(labels, scores.shape[1])) / len(labels)
@@ -56,74 +32,33 @@ def layer_backward(x, W, G):
 # +     p[torch.arange(len(labels)), labels] -= 1
 # +     return p / len(labels)
 
-# %% right loss_backward
-# -     return (scores.softmax(1) - F.one_hot(labels, scores.shape[1])) / len(labels)
-# +     right = torch.stack([torch.arange(scores.shape[1]) == label for label in labels])
-# +     return (scores.log_softmax(1).exp() - right.float()).div(len(scores))
-
-# %% wrong loss_backward: times as large
-# -     return (scores.softmax(1) - F.one_hot(labels, scores.shape[1])) / len(labels)
-# +     return scores.softmax(1) - F.one_hot(labels, scores.shape[1])
-
-# %% wrong loss_backward: wrong sign
-# -     return (scores.softmax(1) - F.one_hot(labels, scores.shape[1])) / len(labels)
-# +     return (F.one_hot(labels, scores.shape[1]) - scores.softmax(1)) / len(labels)
-
-# %% wrong loss_backward: subtract 1
-# -     return (scores.softmax(1) - F.one_hot(labels, scores.shape[1])) / len(labels)
-# +     return scores.softmax(1) / len(labels)
-
-# %% wrong loss_backward: along dimension 1
-# -     return (scores.softmax(1) - F.one_hot(labels, scores.shape[1])) / len(labels)
-# +     return (scores.softmax(0) - F.one_hot(labels, scores.shape[1])) / len(labels)
-
-# %% wrong loss_backward: the gradient of the scores
-# -     return (scores.softmax(1) - F.one_hot(labels, scores.shape[1])) / len(labels)
-# +     return (scores - F.one_hot(labels, scores.shape[1])) / len(labels)
-
-
-# %% wrong loss_backward: runs autograd
-def loss_backward(scores, labels):
-    leaf = scores.detach().requires_grad_()
-    F.cross_entropy(leaf, labels).backward()
-    return leaf.grad
-
-
-# %% wrong loss_backward: expected numbers
-def loss_backward(scores, labels):
-    scores.softmax(1) - F.one_hot(labels, scores.shape[1])
-
-
-# %% right network_backward
-def network_backward(x, labels, W1, b1, W2, b2):
-    h = (x @ W1 + b1).tanh()
-    G = ((h @ W2 + b2).softmax(1) - F.one_hot(labels, len(b2))) / len(x)
-    H = (G @ W2.T) * (1 - h * h)
-    return x.T @ H, H.sum(0), h.T @ G, G.sum(0)
-
-
-# %% right network_backward
-# -     _, grad_W1, grad_b1 = layer_backward(x, W1, grad_h * (1 - h**2))
-# +     _, grad_W1, grad_b1 = layer_backward(x, W1, grad_h / torch.cosh(x @ W1 + b1) ** 2)
-
-# %% wrong network_backward: multiply that by the slope of tanh
-# -     _, grad_W1, grad_b1 = layer_backward(x, W1, grad_h * (1 - h**2))
-# +     _, grad_W1, grad_b1 = layer_backward(x, W1, grad_h)
-
-# %% wrong network_backward: the gradient of W1
-# -     _, grad_W1, grad_b1 = layer_backward(x, W1, grad_h * (1 - h**2))
-# +     _, grad_W1, grad_b1 = layer_backward(x, W1, grad_h * (1 - h))
-
-# %% wrong network_backward: the gradient of W1
-# -     return grad_W1, grad_b1, grad_W2, grad_b2
-# +     return grad_W2, grad_b2, grad_W1, grad_b1
-
-# %% wrong network_backward: gradients of W1, b1, W2, b2
-# -     return grad_W1, grad_b1, grad_W2, grad_b2
-# +     return grad_W1, grad_W2
+# %% changes loss_backward
+# return (scores.softmax(1) - F.one_hot(labels, scores.shape[1])) / len(labels)
+#   -> return scores.softmax(1) - F.one_hot(labels, scores.shape[1])  # times as large
+# return (scores.softmax(1) - F.one_hot(labels, scores.shape[1])) / len(labels)
+#   -> return (F.one_hot(labels, scores.shape[1]) - scores.softmax(1)) / len(labels)  # wrong sign
+# (scores.softmax(1) - F.one_hot(labels, scores.shape[1])) -> scores.softmax(1)  # subtract 1
+# scores.softmax(1) -> scores.softmax(0)  # along dimension 1
+# scores.softmax(1) -> scores  # the gradient of the scores
+# return (scores.softmax(1) - F.one_hot(labels, scores.shape[1])) / len(labels)
+#   -> leaf = scores.detach().requires_grad_(); F.cross_entropy(leaf, labels).backward(); return leaf.grad  # runs autograd
+# return (scores.softmax(1) - F.one_hot(labels, scores.shape[1])) / len(labels)
+#   -> scores.softmax(1) - F.one_hot(labels, scores.shape[1])  # expected numbers
 
 
 # %% wrong network_backward: runs autograd
 def network_backward(x, labels, *parameters):
     W1, b1, W2, b2 = leaves = [p.detach().requires_grad_() for p in parameters]
     return torch.autograd.grad(F.cross_entropy((x @ W1 + b1).tanh() @ W2 + b2, labels), leaves)
+
+
+# %% changes network_backward
+# grad_h, grad_W2, grad_b2 = layer_backward(h, W2, loss_backward(h @ W2 + b2, labels))
+#   -> G = ((h @ W2 + b2).softmax(1) - F.one_hot(labels, len(b2))) / len(x)
+#   _, grad_W1, grad_b1 = layer_backward(x, W1, grad_h * (1 - h**2)) -> H = (G @ W2.T) * (1 - h * h)
+#   return grad_W1, grad_b1, grad_W2, grad_b2 -> return x.T @ H, H.sum(0), h.T @ G, G.sum(0)  # right
+# grad_h * (1 - h**2) -> grad_h / torch.cosh(x @ W1 + b1) ** 2  # right
+# grad_h * (1 - h**2) -> grad_h  # multiply that by the slope of tanh
+# h**2 -> h  # the gradient of W1
+# return grad_W1, grad_b1, grad_W2, grad_b2 -> return grad_W2, grad_b2, grad_W1, grad_b1  # the gradient of W1
+# return grad_W1, grad_b1, grad_W2, grad_b2 -> return grad_W1, grad_W2  # gradients of W1, b1, W2, b2

@@ -11,19 +11,6 @@ torch.tensor(0.44)  # right
 
 # %% right digit_training
 def digit_training(loss, parameters, steps, rate):
-    optimizer = optim.SGD(parameters, lr=rate)
-    losses = []
-    for _ in range(steps):
-        optimizer.zero_grad()
-        now = loss()
-        now.backward()
-        optimizer.step()
-        losses.append(float(now))
-    return losses
-
-
-# %% right digit_training
-def digit_training(loss, parameters, steps, rate):
     losses = []
     for _ in range(steps):
         now = loss()
@@ -57,11 +44,6 @@ def digit_training(loss, parameters, steps, rate):
     return losses
 
 
-# %% wrong digit_training: keep their graphs
-# -         losses.append(now.item())
-# +         losses.append(now)
-
-
 # %% wrong digit_training: losses in a list
 def digit_training(loss, parameters, steps, rate):
     for _ in range(steps):
@@ -73,9 +55,9 @@ def digit_training(loss, parameters, steps, rate):
                 p -= rate * p.grad
 
 
-# %% wrong digit_training: the loss before step 2
-# -                 p -= rate * p.grad
-# +                 p += rate * p.grad
+# %% changes digit_training
+# losses.append(now.item()) -> losses.append(now)  # keep their graphs
+# p -= rate * p.grad -> p += rate * p.grad  # the loss before step 2
 
 
 # %% right digit_momentum
@@ -91,20 +73,6 @@ def digit_momentum(loss, parameters, steps, rate, momentum):
     return losses
 
 
-# %% right digit_momentum
-def digit_momentum(loss, parameters, steps, rate, momentum):
-    losses, velocity = [], [0] * len(parameters)
-    for _ in range(steps):
-        now = loss()
-        losses.append(now.item())
-        slopes = torch.autograd.grad(now, parameters)
-        velocity = [momentum * v + g for v, g in zip(velocity, slopes)]
-        with torch.no_grad():
-            for p, v in zip(parameters, velocity):
-                p.copy_(p - rate * v)
-    return losses
-
-
 # %% wrong digit_momentum: velocity
 def digit_momentum(loss, parameters, steps, rate, momentum):
     losses = []
@@ -116,20 +84,6 @@ def digit_momentum(loss, parameters, steps, rate, momentum):
         with torch.no_grad():
             for p, v, g in zip(parameters, velocity, slopes):
                 v.mul_(momentum).add_(g)
-                p -= rate * v
-    return losses
-
-
-# %% wrong digit_momentum: the loss before step 2
-def digit_momentum(loss, parameters, steps, rate, momentum):
-    velocity, losses = [torch.zeros_like(p) for p in parameters], []
-    for _ in range(steps):
-        now = loss()
-        losses.append(now.item())
-        slopes = torch.autograd.grad(now, parameters)
-        with torch.no_grad():
-            for p, v, g in zip(parameters, velocity, slopes):
-                v.mul_(momentum).add_(g, alpha=1 - momentum)
                 p -= rate * v
     return losses
 
@@ -159,3 +113,9 @@ def digit_momentum(loss, parameters, steps, rate, momentum):
                 v.mul_(momentum).add_(g)
                 p -= rate * v
     return [now.item()]
+
+
+# %% changes digit_momentum
+# losses = [] -> velocity, losses = [torch.zeros_like(p) for p in parameters], []
+#   drop velocity = [torch.zeros_like(p) for p in parameters]
+#   v.mul_(momentum).add_(g) -> v.mul_(momentum).add_(g, alpha=1 - momentum)  # the loss before step 2

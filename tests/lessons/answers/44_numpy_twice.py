@@ -12,56 +12,29 @@ class NumpyTanh(torch.autograd.Function):
         return grad_output * (1 - y * y)
 
 
-# %% right NumpyTanh
-# -         ctx.save_for_backward(output)
-# +         ctx.save_for_backward(inputs[0])
-# -         (y,) = ctx.saved_tensors
-# -         return grad_output * (1 - y**2)
-# +         (x,) = ctx.saved_tensors
-# +         return grad_output / torch.cosh(x) ** 2
-
-
 # %% wrong NumpyTanh: second
 class NumpyTanh(ArrayTanh):
     pass
 
 
-# %% wrong NumpyTanh: minigrad's
-# -         return torch.tensor(np.tanh(to_numpy(x)))
-# +         return torch.tanh(x)
+# %% changes NumpyTanh
+# ctx.save_for_backward(output) -> ctx.save_for_backward(inputs[0])
+#   (y,) = ctx.saved_tensors -> (x,) = ctx.saved_tensors
+#   return grad_output * (1 - y**2) -> return grad_output / torch.cosh(x) ** 2  # right
+# return torch.tensor(np.tanh(to_numpy(x))) -> return torch.tanh(x)  # minigrad's
+# return grad_output * (1 - y**2) -> return grad_output * (1 - y.detach() ** 2)  # the second derivative for argument 0
+# return grad_output * (1 - y**2) -> return 1 - y**2  # the gradient
+# return torch.tensor(np.tanh(to_numpy(x))) -> up, down = x.exp(), (-x).exp(); return (up - down) / (up + down)  # exp
 
-# %% wrong NumpyTanh: the second derivative for argument 0
-# -         return grad_output * (1 - y**2)
-# +         return grad_output * (1 - y.detach() ** 2)
-
-# %% wrong NumpyTanh: the gradient
-# -         return grad_output * (1 - y**2)
-# +         return 1 - y**2
-
-# %% wrong NumpyTanh: exp
-# -         return torch.tensor(np.tanh(to_numpy(x)))
-# +         up, down = x.exp(), (-x).exp()
-# +         return (up - down) / (up + down)
-
-# %% right NumpyCumsum
-# -         return NumpyCumsum.apply(grad_output.flip(0)).flip(0)
-# +         return grad_output.sum(0) - NumpyCumsum.apply(grad_output) + grad_output
-
-# %% right NumpyCumsum
-# -         return NumpyCumsum.apply(grad_output.flip(0)).flip(0)
-# +         return torch.flip(torch.cumsum(torch.flip(grad_output, (0,)), 0), (0,))
-
-# %% wrong NumpyCumsum: second ones fail
-# -         return NumpyCumsum.apply(grad_output.flip(0)).flip(0)
-# +         return torch.tensor(np.cumsum(to_numpy(grad_output)[::-1], axis=0)[::-1].copy())
-
-# %% wrong NumpyCumsum: the gradient
-# -         return NumpyCumsum.apply(grad_output.flip(0)).flip(0)
-# +         return NumpyCumsum.apply(grad_output)
-
-# %% wrong NumpyCumsum: is None
-# -         return NumpyCumsum.apply(grad_output.flip(0)).flip(0)
-# +         NumpyCumsum.apply(grad_output.flip(0)).flip(0)
+# %% changes NumpyCumsum
+# return NumpyCumsum.apply(grad_output.flip(0)).flip(0)
+#   -> return grad_output.sum(0) - NumpyCumsum.apply(grad_output) + grad_output  # right
+# return NumpyCumsum.apply(grad_output.flip(0)).flip(0)
+#   -> return torch.flip(torch.cumsum(torch.flip(grad_output, (0,)), 0), (0,))  # right
+# return NumpyCumsum.apply(grad_output.flip(0)).flip(0)
+#   -> return torch.tensor(np.cumsum(to_numpy(grad_output)[::-1], axis=0)[::-1].copy())  # second ones fail
+# return NumpyCumsum.apply(grad_output.flip(0)).flip(0) -> return NumpyCumsum.apply(grad_output)  # the gradient
+# return NumpyCumsum.apply(grad_output.flip(0)).flip(0) -> NumpyCumsum.apply(grad_output.flip(0)).flip(0)  # is None
 
 
 # %% right NumpySolve
@@ -79,33 +52,12 @@ class NumpySolve(torch.autograd.Function):
         return -grad_b[:, None] * x[None, :], grad_b
 
 
-# %% right NumpySolve
-# -         A, b = inputs
-# -         ctx.save_for_backward(A, output)
-# +         ctx.save_for_backward(*inputs)
-# -         A, x = ctx.saved_tensors
-# -         grad_b = NumpySolve.apply(A.T, grad_output)
-# +         A, b = ctx.saved_tensors
-# +         x = NumpySolve.apply(A, b)
-# +         grad_b = NumpySolve.apply(A.transpose(0, 1), grad_output)
+# %% values NumpySolve
+lambda A, b: torch.linalg.solve(A, b)  # subclass
 
-# %% wrong NumpySolve: the gradient of A
-# -         grad_b = NumpySolve.apply(A.T, grad_output)
-# +         grad_b = NumpySolve.apply(A, grad_output)
-
-# %% wrong NumpySolve: second ones fail
-# -         grad_b = NumpySolve.apply(A.T, grad_output)
-# +         grad_b = torch.tensor(np.linalg.solve(to_numpy(A).T, to_numpy(grad_output)))
-
-# %% wrong NumpySolve: shape
-# -         return -torch.outer(grad_b, x), grad_b
-# +         return grad_b, -torch.outer(grad_b, x)
-
-# %% wrong NumpySolve: minigrad's
-# -         return torch.tensor(np.linalg.solve(to_numpy(A), to_numpy(b)))
-# +         return torch.linalg.solve(A, b)
-
-
-# %% wrong NumpySolve: subclass
-def NumpySolve(A, b):
-    return torch.linalg.solve(A, b)
+# %% changes NumpySolve
+# grad_b = NumpySolve.apply(A.T, grad_output) -> grad_b = NumpySolve.apply(A, grad_output)  # the gradient of A
+# grad_b = NumpySolve.apply(A.T, grad_output)
+#   -> grad_b = torch.tensor(np.linalg.solve(to_numpy(A).T, to_numpy(grad_output)))  # second ones fail
+# return -torch.outer(grad_b, x), grad_b -> return grad_b, -torch.outer(grad_b, x)  # shape
+# return torch.tensor(np.linalg.solve(to_numpy(A), to_numpy(b))) -> return torch.linalg.solve(A, b)  # minigrad's

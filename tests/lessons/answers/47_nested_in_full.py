@@ -12,14 +12,6 @@ torch.tensor([3, 2])  # right
 "three"  # list of 2 numbers
 [5, 2]  # is not right
 
-# %% right NestedPolar
-# -         x = tangents["r"] * phi.cos() - r * phi.sin() * tangents["phi"]
-# -         y = tangents["r"] * phi.sin() + r * phi.cos() * tangents["phi"]
-# -         return {"x": x, "y": y, "name": None}
-# +         c, s = phi.cos(), phi.sin()
-# +         dr, dphi = tangents.values()
-# +         return {"y": s * dr + r * c * dphi, "x": c * dr - r * s * dphi, "name": None}
-
 
 # %% right NestedPolar
 class NestedPolar(NestedIOFunction):
@@ -36,53 +28,19 @@ class NestedPolar(NestedIOFunction):
         return {"x": x, "y": y, "name": None}
 
 
-# %% wrong NestedPolar: the tangent of x at r = 2, phi = 0.5, with the tangents 0 and 3
+# %% wrong NestedPolar: the tangents of x and y are swapped
 # -         x = tangents["r"] * phi.cos() - r * phi.sin() * tangents["phi"]
 # -         y = tangents["r"] * phi.sin() + r * phi.cos() * tangents["phi"]
 # -         return {"x": x, "y": y, "name": None}
-# +         x = tangents["r"] * phi.cos() + r * phi.sin() * tangents["phi"]
-# +         y = tangents["r"] * phi.sin() + r * phi.cos() * tangents["phi"]
-# +         return {"x": x, "y": y, "name": None}
-
-# %% wrong NestedPolar: the tangents of x and y are swapped
-# -         return {"y": s * dr + r * c * dphi, "x": c * dr - r * s * dphi, "name": None}
+# +         c, s = phi.cos(), phi.sin()
+# +         dr, dphi = tangents.values()
 # +         return {"x": s * dr + r * c * dphi, "y": c * dr - r * s * dphi, "name": None}
 
 # %% wrong NestedPolar: the tangent of x
-# -         return {"y": s * dr + r * c * dphi, "x": c * dr - r * s * dphi, "name": None}
-# +         return {"y": s * dr + c * dphi, "x": c * dr - s * dphi, "name": None}
-
-# %% wrong NestedPolar: the tangent of x
-# -         return {"y": s * dr + r * c * dphi, "x": c * dr - r * s * dphi, "name": None}
-# +         return {"y": s * dr, "x": c * dr, "name": None}
-
-# %% wrong NestedPolar: the tangent of y
-# -         return {"y": s * dr + r * c * dphi, "x": c * dr - r * s * dphi, "name": None}
-# +         return {"y": c * dr + r * c * dphi, "x": c * dr - r * s * dphi, "name": None}
-
-# %% wrong NestedPolar: the tangent of x
-# -         return {"y": s * dr + r * c * dphi, "x": c * dr - r * s * dphi, "name": None}
-# +         return {"y": s + r * c, "x": c - r * s, "name": None}
-
-# %% wrong NestedPolar: y has no tangent
-# -         return {"y": s * dr + r * c * dphi, "x": c * dr - r * s * dphi, "name": None}
-# +         return {"x": c * dr - r * s * dphi}
-
-# %% wrong NestedPolar: the tangent of x
 # -         dr, dphi = tangents.values()
+# -         return {"x": s * dr + r * c * dphi, "y": c * dr - r * s * dphi, "name": None}
 # +         dphi, dr = tangents.values()
-
-# %% wrong NestedPolar: y has no tangent
-# -         return {"y": s * dr + r * c * dphi, "x": c * dr - r * s * dphi, "name": None}
-# +         return {"y": None, "x": c * dr - r * s * dphi, "name": None}
-
-# %% wrong NestedPolar: the result 'x'
-# -         return {"x": r * phi.cos(), "y": r * phi.sin(), "name": name}
-# +         return {"x": r * phi.sin(), "y": r * phi.cos(), "name": name}
-
-# %% wrong NestedPolar: KeyError
-# -         c, s = phi.cos(), phi.sin()
-# +         c, s = phi.cos(), tangents["s"]
+# +         return {"y": s * dr + r * c * dphi, "x": c * dr - r * s * dphi, "name": None}
 
 
 # %% wrong NestedPolar: NestedIOFunction
@@ -92,11 +50,25 @@ class NestedPolar(torch.autograd.Function):
         return {"x": point["r"] * point["phi"].cos(), "y": point["r"] * point["phi"].sin()}
 
 
-# %% right NestedClamp
-# -         (kept,) = self.saved_tensors
-# -         return ({name: g * kept[name] for name, g in grads.items()},)
-# +         (kept,) = self.saved_tensors
-# +         return ({name: torch.where(kept[name] == 1, g, torch.zeros_like(g)) for name, g in grads.items()},)
+# %% changes NestedPolar
+# dphi, dr = tangents.values() -> dr, dphi = tangents.values()  # right
+# phi.cos() - r -> phi.cos() + r  # the tangent of x at r = 2, phi = 0.5, with the tangents 0 and 3
+# return {"x": s * dr + r * c * dphi, "y": c * dr - r * s * dphi, "name": None}
+#   -> return {"y": s * dr + c * dphi, "x": c * dr - s * dphi, "name": None}  # the tangent of x
+# return {"x": s * dr + r * c * dphi, "y": c * dr - r * s * dphi, "name": None}
+#   -> return {"y": s * dr, "x": c * dr, "name": None}  # the tangent of x
+# dphi, dr = tangents.values() -> dr, dphi = tangents.values()
+#   s * dr -> c * dr  # the tangent of y
+# return {"x": s * dr + r * c * dphi, "y": c * dr - r * s * dphi, "name": None}
+#   -> return {"y": s + r * c, "x": c - r * s, "name": None}  # the tangent of x
+# return {"x": s * dr + r * c * dphi, "y": c * dr - r * s * dphi, "name": None}
+#   -> return {"x": c * dr - r * s * dphi}  # y has no tangent
+# dphi, dr = tangents.values() -> dr, dphi = tangents.values()
+#   s * dr + r * c * dphi -> None  # y has no tangent
+# return {"x": r * phi.cos(), "y": r * phi.sin(), "name": name}
+#   -> return {"x": r * phi.sin(), "y": r * phi.cos(), "name": name}  # the result 'x'
+# c, s = phi.cos(), phi.sin() -> c, s = phi.cos(), tangents["s"]
+#   dphi, dr = tangents.values() -> dr, dphi = tangents.values()  # KeyError
 
 
 # %% right NestedClamp
@@ -113,46 +85,22 @@ class NestedClamp(NestedIOFunction):
         return ({name: g * self.kept[name] for name, g in grads.items()},)
 
 
-# %% wrong NestedClamp: without ctx.mark_dirty
-# -         self.mark_dirty(tensors)
-
-# %% wrong NestedClamp: gradient of 'a'
-# -         return ({name: g * kept[name] for name, g in grads.items()},)
-# +         return (grads,)
-
-# %% wrong NestedClamp: gradient of 'a'
-# -         return ({name: g * kept[name] for name, g in grads.items()},)
-# +         return ({name: 1.0 * kept[name] for name, g in grads.items()},)
-
-# %% wrong NestedClamp: gradient of 'a'
-# -         return ({name: g * kept[name] for name, g in grads.items()},)
-# +         return ({name: g * (1 - kept[name]) for name, g in grads.items()},)
-
-# %% wrong NestedClamp: 'b' gets no gradient
-# -         return ({name: g * kept[name] for name, g in grads.items()},)
-# +         return ({"a": grads["a"] * kept["a"]},)
-
 # %% wrong NestedClamp: another tensor than the input
 # -         for t in tensors.values():
 # -             t.clamp_(-1, 1)
 # -         self.mark_dirty(tensors)
 # +         tensors = {name: t.clamp(-1, 1) for name, t in tensors.items()}
 
-# %% wrong NestedClamp: expected two dicts
-# -         return tensors, kept
-# +         return tensors
-
-# %% wrong NestedClamp: kept['a']
-# -         kept = {name: (t.abs() <= 1).float() for name, t in tensors.items()}
-# +         kept = {name: (t.abs() < 1).float() for name, t in tensors.items()}
-
-# %% wrong NestedClamp: kept['a']
-# -         kept = {name: (t.abs() <= 1).float() for name, t in tensors.items()}
-# -         for t in tensors.values():
-# -             t.clamp_(-1, 1)
-# +         for t in tensors.values():
-# +             t.clamp_(-1, 1)
-# +         kept = {name: (t.abs() <= 1).float() for name, t in tensors.items()}
-
-# %% wrong NestedClamp: requires grad
-# -         self.mark_non_differentiable(kept)
+# %% changes NestedClamp
+# g * kept[name] -> torch.where(kept[name] == 1, g, torch.zeros_like(g))  # right
+# drop self.mark_dirty(tensors)  # without ctx.mark_dirty
+# return ({name: g * kept[name] for name, g in grads.items()},) -> return (grads,)  # gradient of 'a'
+# name: g -> name: 1.0  # gradient of 'a'
+# kept[name] -> (1 - kept[name])  # gradient of 'a'
+# {name: g * kept[name] for name, g in grads.items()} -> {"a": grads["a"] * kept["a"]}  # 'b' gets no gradient
+# return tensors, kept -> return tensors  # expected two dicts
+# t.abs() <= 1 -> t.abs() < 1  # kept['a']
+# drop kept = {name: (t.abs() <= 1).float() for name, t in tensors.items()}
+#   self.mark_dirty(tensors)
+#   -> kept = {name: (t.abs() <= 1).float() for name, t in tensors.items()}; self.mark_dirty(tensors)  # kept['a']
+# drop self.mark_non_differentiable(kept)  # requires grad

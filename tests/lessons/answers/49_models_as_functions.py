@@ -11,10 +11,6 @@ torch.ones(7, 3, 2).shape  # right
 42  # expected 3 numbers
 "7, 3, 2"  # list of 3 numbers
 
-# %% right models_gradient_norms
-# -     return sum(g.flatten(1).square().sum(1) for g in gradients.values()).sqrt()
-# +     return torch.cat([g.reshape(len(xs), -1) for g in gradients.values()], 1).norm(dim=1)
-
 
 # %% right models_gradient_norms
 def models_gradient_norms(net, xs, ys):
@@ -27,60 +23,33 @@ def models_gradient_norms(net, xs, ys):
     return vmap(length)(xs, ys)
 
 
-# %% wrong models_gradient_norms: take the root
-# -     return sum(g.flatten(1).square().sum(1) for g in gradients.values()).sqrt()
-# +     return sum(g.flatten(1).square().sum(1) for g in gradients.values())
-
-# %% wrong models_gradient_norms: take one root
-# -     return sum(g.flatten(1).square().sum(1) for g in gradients.values()).sqrt()
-# +     return sum(g.flatten(1).norm(dim=1) for g in gradients.values())
-
-# %% wrong models_gradient_norms: last parameter alone
-# -     return sum(g.flatten(1).square().sum(1) for g in gradients.values()).sqrt()
-# +     return [g.flatten(1).norm(dim=1) for g in gradients.values()][-1]
-
-# %% wrong models_gradient_norms: first parameter alone
-# -     return sum(g.flatten(1).square().sum(1) for g in gradients.values()).sqrt()
-# +     return gradients["0.weight"].flatten(1).norm(dim=1)
-
-# %% wrong models_gradient_norms: lengths for 4 examples
-# -     return sum(g.flatten(1).square().sum(1) for g in gradients.values()).sqrt()
-# +     return sum(g.square().sum() for g in gradients.values()).sqrt()
-
-# %% wrong models_gradient_norms: half the loss
-# -         return ((functional_call(net, params, (x,)) - y) ** 2).sum()
-# +         return ((functional_call(net, params, (x,)) - y) ** 2).mean()
-
-# %% wrong models_gradient_norms: a loop
-# -     gradients = vmap(grad(loss), in_dims=(None, 0, 0))(params, xs, ys)
-# -     return sum(g.flatten(1).square().sum(1) for g in gradients.values()).sqrt()
-# +     each = [grad(loss)(params, x, y) for x, y in zip(xs, ys)]
-# +     return torch.stack([sum(g.square().sum() for g in one.values()).sqrt() for one in each])
-
-# %% wrong models_gradient_norms: vmap
-# -     gradients = vmap(grad(loss), in_dims=(None, 0, 0))(params, xs, ys)
-# +     gradients = vmap(grad(loss))(params, xs, ys)
-
 # %% wrong models_gradient_norms: changes 0.weight
 # -     params = {name: p.detach() for name, p in net.named_parameters()}
 # +     params = {name: p.detach().clone() for name, p in net.named_parameters()}
-# -     return sum(g.flatten(1).square().sum(1) for g in gradients.values()).sqrt()
+#       gradients = vmap(grad(loss), in_dims=(None, 0, 0))(params, xs, ys)
 # +     with torch.no_grad():
 # +         net[0].weight.mul_(2)
-# +     return sum(g.flatten(1).square().sum(1) for g in gradients.values()).sqrt()
 
-# %% wrong models_gradient_norms: leaves a gradient in 0.weight
-# -     return sum(g.flatten(1).square().sum(1) for g in gradients.values()).sqrt()
-# +     ((net(xs) - ys) ** 2).sum().backward()
-# +     return sum(g.flatten(1).square().sum(1) for g in gradients.values()).sqrt()
-
-
-# %% right models_step
-def models_step(net, params, x, y, rate):
-    def loss(params):
-        return (functional_call(net, params, (x,)) - y).square().mean()
-
-    return {name: params[name] - rate * g for name, g in grad(loss)(params).items()}
+# %% changes models_gradient_norms
+# return sum(g.flatten(1).square().sum(1) for g in gradients.values()).sqrt()
+#   -> return torch.cat([g.reshape(len(xs), -1) for g in gradients.values()], 1).norm(dim=1)  # right
+# return sum(g.flatten(1).square().sum(1) for g in gradients.values()).sqrt()
+#   -> return sum(g.flatten(1).square().sum(1) for g in gradients.values())  # take the root
+# return sum(g.flatten(1).square().sum(1) for g in gradients.values()).sqrt()
+#   -> return sum(g.flatten(1).norm(dim=1) for g in gradients.values())  # take one root
+# return sum(g.flatten(1).square().sum(1) for g in gradients.values()).sqrt()
+#   -> return [g.flatten(1).norm(dim=1) for g in gradients.values()][-1]  # last parameter alone
+# return sum(g.flatten(1).square().sum(1) for g in gradients.values()).sqrt()
+#   -> return gradients["0.weight"].flatten(1).norm(dim=1)  # first parameter alone
+# g.flatten(1).square().sum(1) -> g.square().sum()  # lengths for 4 examples
+# return ((functional_call(net, params, (x,)) - y) ** 2).sum()
+#   -> return ((functional_call(net, params, (x,)) - y) ** 2).mean()  # half the loss
+# gradients = vmap(grad(loss), in_dims=(None, 0, 0))(params, xs, ys)
+#   -> each = [grad(loss)(params, x, y) for x, y in zip(xs, ys)]
+#   return sum(g.flatten(1).square().sum(1) for g in gradients.values()).sqrt()
+#   -> return torch.stack([sum(g.square().sum() for g in one.values()).sqrt() for one in each])  # a loop
+# vmap(grad(loss), in_dims=(None, 0, 0)) -> vmap(grad(loss))  # vmap
+# return sum -> ((net(xs) - ys) ** 2).sum().backward(); return sum  # leaves a gradient in 0.weight
 
 
 # %% right models_step
@@ -91,48 +60,24 @@ def models_step(net, params, x, y, rate):
     return {name: p - rate * g for (name, p), g in zip(params.items(), found)}
 
 
-# %% wrong models_step: uphill
-# -     return {name: p - rate * gradients[name] for name, p in params.items()}
-# +     return {name: p + rate * gradients[name] for name, p in params.items()}
-
-# %% wrong models_step: of net, not of params
-# -         return ((functional_call(net, params, (x,)) - y) ** 2).mean()
-# -
-# -     gradients = grad(loss)(params)
-# +         return ((functional_call(net, params, (x,)) - y) ** 2).mean()
-# +
-# +     gradients = grad(loss)({name: p.detach() for name, p in net.named_parameters()})
-
-# %% wrong models_step: not the sum
-# -         return ((functional_call(net, params, (x,)) - y) ** 2).mean()
-# +         return ((functional_call(net, params, (x,)) - y) ** 2).sum()
-
-# %% wrong models_step: expected a dict
-# -     return {name: p - rate * gradients[name] for name, p in params.items()}
-# +     return [p - rate * gradients[name] for name, p in params.items()]
-
-# %% wrong models_step: has changed
-# -     return {name: p - rate * gradients[name] for name, p in params.items()}
-# +     return {name: p.sub_(rate.detach() * gradients[name]) for name, p in params.items()}
-
-# %% wrong models_step: cut the graph
-# -     return {name: p - rate * gradients[name] for name, p in params.items()}
-# +     return {name: p - rate.item() * gradients[name] for name, p in params.items()}
-
-# %% wrong models_step: multiply it by rate
-# -     return {name: p - rate * gradients[name] for name, p in params.items()}
-# +     return {name: p - gradients[name] for name, p in params.items()}
-
-# %% wrong models_step: expected a dict
-# -     return {name: p - rate * gradients[name] for name, p in params.items()}
-# +     return gradients.values()
-
-# %% wrong models_step: the step alone
-# -     return {name: p - rate * gradients[name] for name, p in params.items()}
-# +     return {name: -rate * gradients[name] for name, p in params.items()}
-
 # %% wrong models_step: changes 0.weight
-# -     return {name: p - rate * gradients[name] for name, p in params.items()}
+#       gradients = grad(loss)(params)
 # +     with torch.no_grad():
 # +         net[0].weight.sub_(rate)
-# +     return {name: p - rate * gradients[name] for name, p in params.items()}
+
+# %% changes models_step
+# ((functional_call(net, params, (x,)) - y) ** 2) -> (functional_call(net, params, (x,)) - y).square()
+#   drop gradients = grad(loss)(params)
+#   return {name: p - rate * gradients[name] for name, p in params.items()}
+#   -> return {name: params[name] - rate * g for name, g in grad(loss)(params).items()}  # right
+# p - rate -> p + rate  # uphill
+# grad(loss)(params) -> grad(loss)({name: p.detach() for name, p in net.named_parameters()})  # of net, not of params
+# return ((functional_call(net, params, (x,)) - y) ** 2).mean()
+#   -> return ((functional_call(net, params, (x,)) - y) ** 2).sum()  # not the sum
+# return {name: p - rate * gradients[name] for name, p in params.items()}
+#   -> return [p - rate * gradients[name] for name, p in params.items()]  # expected a dict
+# p - rate * gradients[name] -> p.sub_(rate.detach() * gradients[name])  # has changed
+# p - rate -> p - rate.item()  # cut the graph
+# rate * gradients -> gradients  # multiply it by rate
+# {name: p - rate * gradients[name] for name, p in params.items()} -> gradients.values()  # expected a dict
+# p - rate -> -rate  # the step alone

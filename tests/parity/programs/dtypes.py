@@ -36,20 +36,9 @@ def _table(torch, function):
     return _pairs(_operands(torch), _operands(torch), function)
 
 
-def sub_table(torch):
-    return _table(torch, operator.sub)
-
-
-def div_table(torch):
-    return _table(torch, operator.truediv)
-
-
-def floor_divide_table(torch):
-    return _table(torch, operator.floordiv)
-
-
-def remainder_table(torch):
-    return _table(torch, operator.mod)
+def operator_tables(torch):
+    names = ["sub", "truediv", "floordiv", "mod", "eq", "lt", "and_"]
+    return {name: _table(torch, getattr(operator, name)) for name in names}
 
 
 def pow_table(torch):
@@ -57,18 +46,6 @@ def pow_table(torch):
     bools = ("bool", "bool()", "True")
     table = _table(torch, operator.pow)
     return {pair: result for pair, result in table.items() if not all(side in bools for side in pair.split(", "))}
-
-
-def equal_table(torch):
-    return _table(torch, operator.eq)
-
-
-def less_table(torch):
-    return _table(torch, operator.lt)
-
-
-def bitwise_and_table(torch):
-    return _table(torch, operator.and_)
 
 
 def maximum_table(torch):

@@ -4,63 +4,6 @@ from tests.parity.harness import attempt, gives
 from tests.parity.makers import dual_of, parts_of
 
 
-def tangents_through_arithmetic(torch):
-    with torch.autograd.forward_ad.dual_level():
-        x, y = dual_of(torch, [2.0, 3.0], [1.0, 10.0]), dual_of(torch, [4.0, 5.0], [100.0, 0.0])
-        results = [x * y, x / y, x - y, x**2, 3 / x, x + 1, -x, x.exp().log(), (x @ y), x.prod(), x.mean()]
-        return [parts_of(torch, r) for r in results]
-
-
-def tangents_through_matrices(torch):
-    with torch.autograd.forward_ad.dual_level():
-        a = dual_of(torch, [[1.0, 2.0], [3.0, 4.0]], [[1.0, 0.0], [0.0, 1.0]])
-        b = torch.tensor([[1.0, 1.0], [0.0, 1.0]])
-        results = [a @ b, b @ a, a @ a, a.t(), a.sum(0), a.softmax(1), torch.cat([a, b]), torch.stack([a, b])]
-        return [parts_of(torch, r) for r in results]
-
-
-@gives(
-    [
-        [[3.0, 5.0], [1.0, 4.0]],
-        [1.0, 2.0],
-        [[[1.0, 3.0], [2.0, 5.0]], [[2.0, 1.0], [3.0, 4.0]]],
-        [[[3.0], [5.0]], [[1.0], [4.0]]],
-        [[[3.0, 1.0], [5.0, 6.0]], [[1.0, 2.0], [4.0, 6.0]]],
-    ]
-)
-def tangents_through_reductions_with_indices(torch):
-    with torch.autograd.forward_ad.dual_level():
-        x = dual_of(torch, [[3.0, 1.0], [2.0, 5.0]], [[1.0, 2.0], [3.0, 4.0]])
-        return [parts_of(torch, r) for r in (x.max(1).values, x.min(), x.sort(1).values, x.topk(1).values, x.cumsum(0))]
-
-
-def tangents_through_views(torch):
-    with torch.autograd.forward_ad.dual_level():
-        x = dual_of(torch, [[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 8.0]])
-        return [
-            parts_of(torch, r)
-            for r in (x[0], x[:, 1:], x.t(), x.view(4), x.diagonal(), x.unsqueeze(0), x.expand(2, 2, 2))
-        ]
-
-
-@gives(
-    [
-        [[3.0, 1.0, 1.0], [6.0, 4.0, 4.0]],
-        [[2.0, 3.0], [5.0, 6.0]],
-        [[3.0, 1.0, 1.0], [6.0, 4.0, 4.0]],
-        [[-1.0, -2.0, 3.0], [-4.0, -5.0, 6.0]],
-        [[1.0, 2.0], [4.0, 5.0]],
-    ]
-)
-def tangents_through_indexing(torch):
-    with torch.autograd.forward_ad.dual_level():
-        x = dual_of(torch, [1.0, 2.0, 3.0], [4.0, 5.0, 6.0])
-        index = torch.tensor([2, 0, 0])
-        return [
-            parts_of(torch, r) for r in (x[index], x[x > 1], x.gather(0, index), torch.where(x > 2, x, -x), x[[0, 1]])
-        ]
-
-
 @gives([None, None, None, None, None])
 def tangent_of_result_without_dual_inputs_is_none(torch):
     with torch.autograd.forward_ad.dual_level():

@@ -10,45 +10,6 @@ def _read(torch, index):
     return y, x.grad
 
 
-@gives(
-    [
-        22.0,
-        [
-            [[0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]],
-            [[0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]],
-        ],
-    ]
-)
-def read_integers(torch):
-    return _read(torch, (1, -1, 2))
-
-
-@gives(
-    [
-        [[3.0, 9.0], [15.0, 21.0]],
-        [
-            [[0.0, 0.0, 0.0, 1.0], [0.0, 0.0, 0.0, 0.0], [0.0, 2.0, 0.0, 0.0]],
-            [[0.0, 0.0, 0.0, 3.0], [0.0, 0.0, 0.0, 0.0], [0.0, 4.0, 0.0, 0.0]],
-        ],
-    ]
-)
-def read_two_adjacent_integer_tensors(torch):
-    return _read(torch, (slice(None), torch.tensor([0, 2]), torch.tensor([3, 1])))
-
-
-@gives(
-    [
-        [0.0, 5.0, 10.0, 15.0, 20.0],
-        [
-            [[1.0, 0.0, 0.0, 0.0], [0.0, 2.0, 0.0, 0.0], [0.0, 0.0, 3.0, 0.0]],
-            [[0.0, 0.0, 0.0, 4.0], [0.0, 0.0, 0.0, 0.0], [5.0, 0.0, 0.0, 0.0]],
-        ],
-    ]
-)
-def read_boolean_mask_of_full_shape(torch):
-    return _read(torch, torch.arange(24).view(2, 3, 4) % 5 == 0)
-
-
 @gives([[[0.0, 1.0, 2.0, 3.0]], [], [1, 4]])
 def read_python_bools(torch):
     x = torch.arange(4.0)
@@ -66,10 +27,6 @@ def read_python_bools(torch):
 )
 def read_zero_dimensional_tensor_index(torch):
     return _read(torch, torch.tensor(1))
-
-
-def read_negative_integers(torch):
-    return _read(torch, torch.tensor([-1, -2, 0]))
 
 
 @gives([[1.0, 2.0], [1.0, 2.0], IndexError])

@@ -11,28 +11,8 @@ def _write(torch, index, value):
     return y, x.grad, v.grad
 
 
-def write_integers(torch):
-    return _write(torch, (0, 1, 2), 100.0)
-
-
-def write_none_and_ellipsis(torch):
-    return _write(torch, (None, ..., 1), [[[100.0, 200.0, 300.0]]])
-
-
-def write_places_behind_integers(torch):
-    return _write(torch, (0, 0, torch.tensor([2, 1])), 7.0)
-
-
 def write_mask_with_scalar(torch):
     return _write(torch, torch.arange(24).view(2, 3, 4) % 7 == 0, 50.0)
-
-
-def write_mask_beside_integer(torch):
-    return _write(torch, (torch.tensor([False, True]), 2), [1.0, 2.0, 3.0, 4.0])
-
-
-def write_nothing_with_empty_mask(torch):
-    return _write(torch, torch.zeros(2, 3, 4, dtype=torch.bool), 9.0)
 
 
 @gives([[[2.5, 1.0, 1.0], [2.5, 1.0, 0.0]], True])
@@ -81,3 +61,11 @@ def augmented_assignment_on_mask(torch):
     y[y < 0] *= -2
     y.sum().backward()
     return y, x.grad
+
+
+@gives([[7.0, 7.0, 7.0], [0.0, 1.0, 2.0], [[7.0, 7.0, 7.0], [3.0, 4.0, 5.0]], [2, 0]])
+def index_put_of_a_flag(torch):
+    x, seven, yes, no = torch.arange(3.0), torch.tensor(7.0), torch.tensor(True), torch.tensor(False)
+    matrix = torch.arange(6.0).reshape(2, 3).index_put((yes, torch.tensor([0])), seven)
+    examples = torch.vmap(lambda y: y.index_put((no,), y.sum()))(torch.ones(2, 0))
+    return x.clone().index_put_((yes,), seven), x.index_put((no,), seven), matrix, list(examples.shape)

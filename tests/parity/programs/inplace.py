@@ -25,14 +25,6 @@ def inplace_on_view_of_leaf_raises(torch):
     return attempt(x[0].mul_, 2), attempt(x.view(2, 1).zero_), x, x._version
 
 
-@gives([[0.0, 6.0], [0.0, 3.0]])
-def relu_inplace_gradient(torch):
-    x = leaf(torch, [-1.0, 2.0])
-    y = (x * 3).relu_()
-    y.sum().backward()
-    return y, x.grad
-
-
 @gives([[5.0, 5.0, 5.0], [0.0, 0.0, 0.0], 6.0])
 def fill_with_a_tracked_value(torch):
     x, y = leaf(torch, [1.0, 2.0, 3.0]), leaf(torch, 5.0)
@@ -40,59 +32,6 @@ def fill_with_a_tracked_value(torch):
     z.fill_(y)
     (z * torch.tensor([1.0, 2.0, 3.0])).sum().backward()
     return z, x.grad, y.grad
-
-
-@gives([[9.0, 4.0, 9.0], [0.0, 2.0, 0.0], 2.0])
-def masked_fill_inplace(torch):
-    x, v = leaf(torch, [1.0, 2.0, 3.0]), leaf(torch, 9.0)
-    y = x * 2
-    y.masked_fill_(torch.tensor([True, False, True]), v)
-    y.sum().backward()
-    return y, x.grad, v.grad
-
-
-@gives([[20.0, 34.0, 10.0], [0.0, 20.0, 0.0], [110.0, 11.0]])
-def scatter_and_index_add_inplace(torch):
-    x, s = leaf(torch, [1.0, 2.0, 3.0]), leaf(torch, [10.0, 20.0])
-    y = x * 2
-    y.scatter_(0, torch.tensor([2, 0]), s)
-    y.index_add_(0, torch.tensor([1, 1]), s)
-    (y * torch.tensor([1.0, 10.0, 100.0])).sum().backward()
-    return y, x.grad, s.grad
-
-
-@gives([[31.0, 32.0], [62.0, 64.0], [62.0, 62.0, 64.0]])
-def scatter_add_inplace(torch):
-    x, s = leaf(torch, [1.0, 2.0]), leaf(torch, [10.0, 20.0, 30.0])
-    y = x * 1
-    y.scatter_add_(0, torch.tensor([0, 0, 1]), s)
-    (y * y).sum().backward()
-    return y, x.grad, s.grad
-
-
-@gives([[1.0, 32.0, 3.0], [1.0, 2.0, 3.0], [2.0, 2.0]])
-def index_put_accumulates(torch):
-    x, v = leaf(torch, [1.0, 2.0, 3.0]), leaf(torch, [10.0, 20.0])
-    y = x * 1
-    y.index_put_((torch.tensor([1, 1]),), v, accumulate=True)
-    (y * torch.tensor([1.0, 2.0, 3.0])).sum().backward()
-    return y, x.grad, v.grad
-
-
-def lerp_addcmul_addcdiv_inplace(torch):
-    x, y = leaf(torch, [1.0, 2.0]), leaf(torch, [3.0, 4.0])
-    z = x * 1
-    z.addcmul_(x, y, value=2).addcdiv_(x, y, value=-1).lerp_(y, 0.5)
-    z.sum().backward()
-    return z, x.grad, y.grad
-
-
-@gives([[1.0, 4.0, 5.0], [2.0, 4.0, 0.0]])
-def pow_and_clamp_inplace(torch):
-    x = leaf(torch, [1.0, 2.0, 3.0])
-    y = (x * 1).pow_(2).clamp_(max=5)
-    y.sum().backward()
-    return y, x.grad
 
 
 @gives([[RuntimeError, RuntimeError, RuntimeError, RuntimeError], [1, 1]])
@@ -143,19 +82,6 @@ def grad_accumulates_in_place_without_create_graph(torch):
     first = x.grad
     (3 * x).sum().backward()
     return first is x.grad, first
-
-
-def each_inplace_function_has_its_gradient(torch):
-    x = leaf(torch, [4.0, 0.25], torch.float64)
-    names = [
-        "sqrt", "neg", "abs", "reciprocal", "exp", "log", "sin", "cos", "tanh", "sigmoid", "square", "rsqrt", "erf",
-    ]  # fmt: skip
-    results = {}
-    for name in names:
-        y = x * 1
-        assert getattr(y, name + "_")() is y
-        results[name] = [y, *torch.autograd.grad(y.sum(), x)]
-    return results
 
 
 @gives([0.0, 0.0])

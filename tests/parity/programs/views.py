@@ -3,62 +3,6 @@
 from tests.parity.harness import attempt, gives, leaf
 
 
-@gives([[3, 2, 1], [[[1.0, 3.0, 5.0], [2.0, 4.0, 6.0]]]])
-def movedim_and_swapaxes_gradient(torch):
-    x = torch.arange(6.0).reshape(1, 2, 3).requires_grad_()
-    y = x.movedim(0, -1).swapaxes(0, 1)
-    (y.squeeze(-1) * torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])).sum().backward()
-    return list(y.shape), x.grad
-
-
-@gives([[2.0, 5.0], [0.0, 2.0]])
-def select_gradient(torch):
-    x = leaf(torch, [[1.0, 2.0], [3.0, 4.0]])
-    (x.select(1, 1) * x[0]).sum().backward()
-    return x.grad
-
-
-@gives([[1, 2], [0.0, 12.0, 12.0, 0.0]])
-def narrow_and_unsqueeze_gradient(torch):
-    x = leaf(torch, [1.0, 2.0, 3.0, 4.0])
-    y = x.narrow(0, 1, 2).unsqueeze(0)
-    (y * torch.tensor([[5.0], [7.0]])).sum().backward()
-    return list(y.shape), x.grad
-
-
-@gives([[4, 2, 3], [[12.0], [12.0]]])
-def expand_with_minus_one_and_new_dimension(torch):
-    x = leaf(torch, [[1.0], [2.0]])
-    y = x.expand(4, -1, 3)
-    y.sum().backward()
-    return list(y.shape), x.grad
-
-
-@gives([[2.0, 6.0], [[0.0, 10.0, 0.0], [0.0, 0.0, 20.0]]])
-def diagonal_gradient(torch):
-    x = leaf(torch, [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
-    y = x.diagonal(offset=1)
-    (y * torch.tensor([10.0, 20.0])).sum().backward()
-    return y, x.grad
-
-
-@gives([[[1.0, 2.0], [2.0, 3.0], [3.0, 4.0]], [1.0, 12.0, 23.0, 30.0]])
-def overlapping_windows_accumulate(torch):
-    x = leaf(torch, [1.0, 2.0, 3.0, 4.0])
-    y = x.unfold(0, 2, 1)
-    (y * torch.tensor([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]])).sum().backward()
-    return y, x.grad
-
-
-@gives([2.0, 1.0, 4.0, 3.0, 7.0])
-def split_and_unbind_gradient(torch):
-    x = leaf(torch, [1.0, 2.0, 3.0, 4.0, 5.0])
-    a, b, c = x.split(2)
-    first, second = a.unbind()
-    (first * second + b.prod() + 7 * c.sum()).backward()
-    return x.grad
-
-
 @gives([2.0, 4.0, 0.0, 0.0])
 def unused_part_of_split_gets_zero(torch):
     x = leaf(torch, [1.0, 2.0, 3.0, 4.0])
@@ -160,22 +104,6 @@ def same_view_taken_twice_adds_gradients(torch):
     x = leaf(torch, [3.0, 4.0])
     (x[0] * x[0] + x[0]).backward()
     return x.grad
-
-
-@gives([6.0, 9.0])
-def broadcast_to_gradient(torch):
-    x = leaf(torch, [1.0, 2.0])
-    y = torch.broadcast_to(x, (3, 2))
-    (y * torch.arange(6.0).view(3, 2)).sum().backward()
-    return x.grad
-
-
-@gives([[0.0, 3.0, 1.0, 4.0, 2.0, 5.0], [0.0, 2.0, 4.0, 1.0, 3.0, 5.0]])
-def unflatten_and_view_of_dtype_preserving_gradient(torch):
-    x = torch.arange(6.0, dtype=torch.float64).requires_grad_()
-    y = x.unflatten(0, (2, -1)).swapaxes(0, 1).flatten()
-    (y * torch.arange(6.0, dtype=torch.float64)).sum().backward()
-    return y, x.grad
 
 
 def layout_of_results(torch):

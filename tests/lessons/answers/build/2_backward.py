@@ -1,44 +1,3 @@
-# %% right reachable
-# -     return list(found.values())
-# +     return [*found.values()]
-
-
-# %% right reachable
-# -     found, waiting = {out.number: out}, [out]
-# +     waiting = [out]
-# +     found = {out.number: out}
-
-
-# %% wrong reachable: AttributeError
-# -             if isinstance(parent, Value) and parent.number not in found:
-# +             if parent.number not in found:
-
-
-# %% wrong reachable: out itself is missing
-# -     found, waiting = {out.number: out}, [out]
-# +     found, waiting = {}, [out]
-
-
-# %% wrong reachable: nodes are missing
-# -                 waiting.append(parent)
-# +                 pass
-
-
-# %% wrong reachable: expected a list of nodes
-# -     return list(found.values())
-# +     list(found.values())
-
-
-# %% wrong reachable: a plain number
-# -     return list(found.values())
-# +     return list(found)
-
-
-# %% wrong reachable: a node is there twice
-# -     return list(found.values())
-# +     return list(found.values()) * 2
-
-
 # %% wrong reachable: RecursionError
 def reachable(out):
     found = {}
@@ -52,7 +11,6 @@ def reachable(out):
     visit(out)
     return list(found.values())
 
-
 # %% wrong reachable: a node is there twice
 def reachable(out):
     waiting, found = [out], []
@@ -63,7 +21,6 @@ def reachable(out):
             waiting += node.parents
     return found
 
-
 # %% wrong reachable: is there a loop without end
 def reachable(out):
     found, waiting = {}, [out]
@@ -71,11 +28,19 @@ def reachable(out):
         found[waiting[0].number] = waiting[0]
     return list(found.values())
 
+# %% values reachable
+lambda out: [out, *(p for p in dict.fromkeys(out.parents) if isinstance(p, Value))]  # nodes are missing
 
-# %% wrong reachable: nodes are missing
-def reachable(out):
-    return [out, *(p for p in dict.fromkeys(out.parents) if isinstance(p, Value))]
-
+# %% changes reachable
+# return list(found.values()) -> return [*found.values()]  # right
+# found, waiting = {out.number: out}, [out] -> waiting = [out]; found = {out.number: out}  # right
+# if isinstance(parent, Value) and parent.number not in found: -> if parent.number not in found:  # AttributeError
+# found, waiting = {out.number: out}, [out] -> found, waiting = {}, [out]  # out itself is missing
+# waiting.append(parent) -> pass  # nodes are missing
+# return list(found.values()) -> return list(found)  # a plain number
+# return list(found.values()) -> return list(found.values()) * 2  # a node is there twice
+# return list(found.values()) -> out.value = 0.0; return list(found.values())  # reachable only reads the graph
+# return list(found.values()) -> list(found.values())  # expected a list of nodes, got None
 
 # %% right accumulate
 def accumulate(node, g):
@@ -84,121 +49,33 @@ def accumulate(node, g):
     else:
         node.grad = g + node.grad
 
-
-# %% wrong accumulate: add instead of assigning
-def accumulate(node, g):
-    node.grad = g
-
-
-# %% wrong accumulate: because node.grad is None
-def accumulate(node, g):
-    node.grad = node.grad + g
-
-
-# %% wrong accumulate: += writes into it
-def accumulate(node, g):
-    if node.grad is None:
-        node.grad = g
-    else:
-        node.grad += g
-
-
-# %% wrong accumulate: still None
-def accumulate(node, g):
-    return g if node.grad is None else node.grad + g
-
-
-# %% wrong accumulate: add instead of assigning
-def accumulate(node, g):
-    node.grad = g if node.grad is not None else g
-
-
-# %% wrong accumulate: node.grad is
-def accumulate(node, g):
-    node.grad = g if node.grad is None else node.grad * g
-
-
-# %% wrong accumulate: node.grad is
-def accumulate(node, g):
-    node.grad = g if node.grad is None else node.grad - g
-
-
-# %% wrong accumulate: node.grad is
-def accumulate(node, g):
-    node.grad = 1.0 if node.grad is None else node.grad + g
-
-
-# %% wrong accumulate: only grad may
-def accumulate(node, g):
-    node.grad = g if node.grad is None else node.grad + g
-    node.value = node.value - g
-
-
-# %% wrong accumulate: node.grad is still None
-def accumulate(node, g):
-    node.gradient = g
-
-
-# %% wrong accumulate: node.grad is
-def accumulate(node, g):
-    node.grad = (node.grad or 1.0) + g
-
-
-# %% right backward
-# -     arrived, heap = {out.number: g}, [(-out.number, out)]
-# +     heap = [(-out.number, out)]
-# +     arrived = {out.number: g}
-
-
-# %% wrong backward: each use contributes; add them
-# -                 arrived[parent.number] = arrived[parent.number] + part
-# +                 arrived[parent.number] = part
-
-
-# %% wrong backward: ignores g
-# -     arrived, heap = {out.number: g}, [(-out.number, out)]
-# +     arrived, heap = {out.number: 1.0}, [(-out.number, out)]
-
-
-# %% wrong backward: does not reach the leaves
-# -                 heapq.heappush(heap, (-parent.number, parent))
-# +                 pass
-
+# %% changes accumulate
+# node.grad = g if node.grad is None else node.grad + g -> node.grad = g  # add instead of assigning
+# node.grad = g if node.grad is None else node.grad + g -> node.grad = node.grad + g  # because node.grad is None
+# node.grad = g + node.grad -> node.grad += g  # += writes into it
+# node.grad = g -> return g  # still None
+# g if node.grad is None else node.grad + g -> g if node.grad is not None else g  # add instead of assigning
+# node.grad + g -> node.grad * g  # node.grad is
+# node.grad + g -> node.grad - g  # node.grad is
+# node.grad = g -> node.grad = 1.0  # node.grad is
+# node.grad + g -> node.grad + g; node.value = node.value - g  # only grad may
+# node.grad = g if node.grad is None else node.grad + g -> node.gradient = g  # node.grad is still None
+# node.grad = g if node.grad is None else node.grad + g -> node.grad = (node.grad or 1.0) + g  # node.grad is
+# node.grad = g if node.grad is None else node.grad + g -> raise TypeError("no")  # raises TypeError: no
 
 # %% wrong backward: gradient of out is None
 # -         accumulate(node, g)
 # +         if node is not out:
 # +             accumulate(node, g)
 
-
 # %% wrong backward: accumulated twice
-# -         accumulate(node, g)
-# +         accumulate(node, g)
+#           accumulate(node, g)
 # +         if not node.parents:
 # +             accumulate(node, g)
 
-
-# %% wrong backward: after a second backward
-# -         accumulate(node, g)
-# +         accumulate(node, g)
-# +         g = node.grad
-
-
-# %% wrong backward: gradient of out is None
-# -         accumulate(node, g)
-# +         pass
-
-
-# %% wrong backward: visited again and again
-# -                 heapq.heappush(heap, (-parent.number, parent))
-# +                 heapq.heappush(heap, (parent.number, parent))
-
-
 # %% wrong backward: your code raises
-# -                 arrived[parent.number] = arrived[parent.number] + part
-# +                 arrived[parent.number] = arrived[parent.number] + part
+#                   arrived[parent.number] = arrived[parent.number] + part
 # +                 heapq.heappush(heap, (-parent.number, parent))
-
 
 # %% wrong backward: is there a loop without end
 # -         _, node = heapq.heappop(heap)
@@ -206,13 +83,11 @@ def accumulate(node, g):
 # +         if node is out and node.grad is not None:
 # +             continue
 
-
 # %% wrong backward: visited again and again
 def backward(out, g=1.0):
     accumulate(out, g)
     for parent, part in contributions(out, g):
         backward(parent, part)
-
 
 # %% wrong backward: the gradient of x is
 def backward(out, g=1.0):
@@ -225,6 +100,16 @@ def backward(out, g=1.0):
                 seen.add(parent.number)
                 waiting.append((parent, part))
 
+# %% changes backward
+# arrived, heap = {out.number: g}, [(-out.number, out)]
+#   -> heap = [(-out.number, out)]; arrived = {out.number: g}  # right
+# arrived[parent.number] + part -> part  # each use contributes; add them
+# out.number: g -> out.number: 1.0  # ignores g
+# heapq.heappush(heap, (-parent.number, parent)) -> pass  # does not reach the leaves
+# accumulate(node, g) -> accumulate(node, g); g = node.grad  # after a second backward
+# accumulate(node, g) -> pass  # gradient of out is None
+# (-parent.number, parent) -> (parent.number, parent)  # visited again and again
+# [(-out.number, out)] -> [(-out.number, out)]; out.value = 0.0  # the value of a node has changed
 
 # %% values forget
 lambda out: [setattr(node, 'grad', None) for node in reachable(out)] and None  # right
@@ -240,29 +125,5 @@ lambda out: [setattr(n, 'grad', None) or setattr(n, 'parents', ()) for n in reac
 lambda out: [setattr(n, 'grad', None) or setattr(n, 'value', 0.0) for n in reachable(out)] and None  # only grad may
 lambda out: [setattr(n, 'gradient', None) for n in reachable(out)] and None  # still there
 
-
-# %% wrong reachable: reachable only reads the graph
-# -     return list(found.values())
-# +     out.value = 0.0
-# +     return list(found.values())
-
-
-# %% wrong reachable: expected a list of nodes, got None
-# -     return list(found.values())
-# +     list(found.values())
-
-
-# %% wrong accumulate: raises TypeError: no
-def accumulate(node, g):
-    raise TypeError("no")
-
-
-# %% wrong backward: the value of a node has changed
-# -     arrived, heap = {out.number: g}, [(-out.number, out)]
-# +     arrived, heap = {out.number: g}, [(-out.number, out)]
-# +     out.value = 0.0
-
-
-# %% wrong forget: values or parents have changed
-# -         node.grad = None
-# +         node.value, node.grad = 0.0, None
+# %% changes forget
+# node.grad = None -> node.value, node.grad = 0.0, None  # values or parents have changed

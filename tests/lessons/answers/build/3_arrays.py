@@ -1,63 +1,16 @@
-# %% right numeric_gradient
-# -         gradient[i] = (f(x + step) - f(x - step)) / (2 * h)
-# +         gradient[i] = (f(x + step) - f(x - step)) / h / 2
-
-
-# %% wrong numeric_gradient: divide by 2h
-# -         gradient[i] = (f(x + step) - f(x - step)) / (2 * h)
-# +         gradient[i] = (f(x + step) - f(x - step)) / h
-
-
-# %% wrong numeric_gradient: both sides are exact
-# -         gradient[i] = (f(x + step) - f(x - step)) / (2 * h)
-# +         gradient[i] = (f(x + step) - f(x)) / h
-
-
-# %% wrong numeric_gradient: only h apart
-# -         gradient[i] = (f(x + step) - f(x - step)) / (2 * h)
-# +         gradient[i] = (f(x + step) - f(x)) / (2 * h)
-
-
-# %% wrong numeric_gradient: f(x + h) comes first
-# -         gradient[i] = (f(x + step) - f(x - step)) / (2 * h)
-# +         gradient[i] = (f(x - step) - f(x + step)) / (2 * h)
-
-
-# %% wrong numeric_gradient: change one at a time
-# -         step[i] = h
-# +         step[...] = h
-
-
-# %% wrong numeric_gradient: not divided by h
-# -         gradient[i] = (f(x + step) - f(x - step)) / (2 * h)
-# +         gradient[i] = (f(x + step) - f(x - step)) / 2
-
-
-# %% wrong numeric_gradient: is there a return
-# -     return gradient
-# +     gradient
-
-
-# %% wrong numeric_gradient: x has changed
-# -         gradient[i] = (f(x + step) - f(x - step)) / (2 * h)
-# +         x += step
-# +         gradient[i] = (f(x) - f(x - 2 * step)) / (2 * h)
-
-
-# %% wrong numeric_gradient: has the shape
-# -     return gradient
-# +     return gradient.ravel()
-
-
-# %% wrong numeric_gradient: the gradient of the sum of x**3
-# -         gradient[i] = (f(x + step) - f(x - step)) / (2 * h)
-# +         gradient[i] = f(x + step) - f(x - step) / (2 * h)
-
-
-# %% wrong numeric_gradient: the gradient of the sum of x**3
-# -     return gradient
-# +     return gradient * 0
-
+# %% changes numeric_gradient
+# gradient[i] = (f(x + step) - f(x - step)) / (2 * h) -> gradient[i] = (f(x + step) - f(x - step)) / h / 2  # right
+# gradient[i] = (f(x + step) - f(x - step)) / (2 * h) -> gradient[i] = (f(x + step) - f(x - step)) / h  # divide by 2h
+# gradient[i] = (f(x + step) - f(x - step)) / (2 * h) -> gradient[i] = (f(x + step) - f(x)) / h  # both sides are exact
+# gradient[i] = (f(x + step) - f(x - step)) / (2 * h) -> gradient[i] = (f(x + step) - f(x)) / (2 * h)  # only h apart
+# f(x + step) - f(x - step) -> f(x - step) - f(x + step)  # f(x + h) comes first
+# step[i] = h -> step[...] = h  # change one at a time
+# (2 * h) -> 2  # not divided by h
+# return gradient -> gradient  # is there a return
+# gradient[i] = (f(x + step) - f(x - step)) -> x += step; gradient[i] = (f(x) - f(x - 2 * step))  # x has changed
+# return gradient -> return gradient.ravel()  # has the shape
+# (f(x + step) - f(x - step)) -> f(x + step) - f(x - step)  # the gradient of the sum of x**3
+# return gradient -> return gradient * 0  # the gradient of the sum of x**3
 
 # %% values unbroadcast
 lambda g, shape: np.asarray(g).sum(axis=tuple(range(np.ndim(g) - len(shape)))).sum(axis=tuple(i for i, n in enumerate(shape) if n == 1), keepdims=True)  # right
@@ -74,7 +27,6 @@ lambda g, shape: g[0] if np.ndim(g) > len(shape) else g  # the numbers are not t
 lambda g, shape: np.broadcast_to(g, shape)  # ValueError
 lambda g, shape: g.sum(axis=0)  # has the shape
 
-
 # %% values mul_pull
 lambda g, x, y: [y * g, x * g]  # right
 lambda g, x, y: (g * x, g * y)  # are swapped
@@ -90,66 +42,23 @@ lambda g, x, y: (g + y, g + x)  # the gradient of x is
 lambda g, x, y: (g * x * y, g * x * y)  # the gradient of x is
 lambda g, x, y: (np.multiply(g, y, out=y), g * x)  # an argument has changed
 
-
-# %% right matmul_pull
-# -     return g @ y.T, x.T @ g
-# +     return (y @ g.T).T, x.T @ g
-
-
-# %% wrong matmul_pull: are swapped
-# -     return g @ y.T, x.T @ g
-# +     return x.T @ g, g @ y.T
-
-
-# %% wrong matmul_pull: ValueError
-# -     return g @ y.T, x.T @ g
-# +     return g @ y, x @ g
-
-
-# %% wrong matmul_pull: ValueError
-# -     return g @ y.T, x.T @ g
-# +     return y.T @ g, g @ x.T
-
-
-# %% wrong matmul_pull: ValueError
-# -     return g @ y.T, x.T @ g
-# +     return g * y, g * x
-
-
-# %% wrong matmul_pull: transposed
-# -     return g @ y.T, x.T @ g
-# +     return (g @ y.T).T, x.T @ g
-
-
-# %% wrong matmul_pull: the gradient of x ignores
-# -     return g @ y.T, x.T @ g
-# +     return np.ones(g.shape) @ y.T, x.T @ g
-
-
-# %% wrong matmul_pull: the gradient of y has the wrong sign
-# -     return g @ y.T, x.T @ g
-# +     return g @ y.T, -x.T @ g
-
-
 # %% wrong matmul_pull: np.outer(g, y)
 # -     if y.ndim == 1:
 # -         return np.outer(g, y), x.T @ g
 
-
-# %% wrong matmul_pull: transposed
-# -         return np.outer(g, y), x.T @ g
-# +         return np.outer(y, g), x.T @ g
-
-
-# %% wrong matmul_pull: expected a pair
-# -     return g @ y.T, x.T @ g
-# +     return g @ y.T
-
-
-# %% wrong matmul_pull: is there a return
-# -     return g @ y.T, x.T @ g
-# +     g @ y.T, x.T @ g
-
+# %% changes matmul_pull
+# return g @ y.T, x.T @ g -> return (y @ g.T).T, x.T @ g  # right
+# return g @ y.T, x.T @ g -> return x.T @ g, g @ y.T  # are swapped
+# return g @ y.T, x.T @ g -> return g @ y, x @ g  # ValueError
+# return g @ y.T, x.T @ g -> return y.T @ g, g @ x.T  # ValueError
+# return g @ y.T, x.T @ g -> return g * y, g * x  # ValueError
+# return g @ y.T, x.T @ g -> return (g @ y.T).T, x.T @ g  # transposed
+# return g @ y.T, x.T @ g -> return np.ones(g.shape) @ y.T, x.T @ g  # the gradient of x ignores
+# return g @ y.T, x.T @ g -> return g @ y.T, -x.T @ g  # the gradient of y has the wrong sign
+# return np.outer(g, y), x.T @ g -> return np.outer(y, g), x.T @ g  # transposed
+# return g @ y.T, x.T @ g -> return g @ y.T  # expected a pair
+# return g @ y.T, x.T @ g -> g @ y.T, x.T @ g  # is there a return
+# return np.outer(g, y), x.T @ g -> raise ValueError("no")  # raises ValueError: no
 
 # %% values sum_pull
 lambda g, x: g * np.ones_like(x)  # right
@@ -165,14 +74,5 @@ lambda g, x: np.zeros(x.shape)  # the gradient of x is 0
 lambda g, x: np.full(x.shape, g * x.size)  # the gradient of x is
 lambda g, x: x.sum() * g  # has the shape
 
-
-# %% wrong matmul_pull: raises ValueError: no
-def matmul_pull(g, x, y):
-    if y.ndim == 1:
-        raise ValueError("no")
-    return g @ y.T, x.T @ g
-
-
-# %% wrong sum_pull: expected numbers, got
-# -     return np.full(x.shape, g)
-# +     return np.full(x.shape, g) + 1j
+# %% changes sum_pull
+# return np.full(x.shape, g) -> return np.full(x.shape, g) + 1j  # expected numbers, got

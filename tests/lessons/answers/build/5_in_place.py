@@ -1,43 +1,3 @@
-# %% wrong Saved: returns the changed array
-# -         if self.memory.version != self.version:
-# +         if False:
-
-
-# %% wrong Saved: returns a copy
-# -         return self.memory.array
-# +         return self.memory.array.copy()
-
-
-# %% wrong Saved: does not return the array
-# -         return self.memory.array
-# +         return self.memory
-
-
-# %% wrong Saved: does not return the array
-# -         return self.memory.array
-# +         pass
-
-
-# %% wrong Saved: expected a RuntimeError
-# -             raise RuntimeError(f"saved at version {self.version}, but the memory is at version {self.memory.version}")
-# +             raise ValueError(f"saved at version {self.version}, but the memory is at version {self.memory.version}")
-
-
-# %% wrong Saved: does not name both versions
-# -             raise RuntimeError(f"saved at version {self.version}, but the memory is at version {self.memory.version}")
-# +             raise RuntimeError("modified by an in-place operation")
-
-
-# %% wrong Saved: refuses, too
-# -         if self.memory.version != self.version:
-# +         if self.memory.version > 4:
-
-
-# %% wrong Saved: RuntimeError
-# -         self.memory, self.version = memory, memory.version
-# +         self.memory, self.version = memory, 0
-
-
 # %% wrong Saved: a second Saved of the same memory
 class Saved:
     versions = {}
@@ -52,7 +12,6 @@ class Saved:
             raise RuntimeError(f"{self.first} and {self.memory.version}")
         return self.memory.array
 
-
 # %% wrong Saved: the second call
 class Saved:
     def __init__(self, memory):
@@ -64,13 +23,6 @@ class Saved:
         array, self.memory = self.memory.array, Memory(None)
         self.memory.version = self.version
         return array
-
-
-# %% wrong Saved: changes the version
-# -         return self.memory.array
-# +         self.memory.version += 0 if self.version < 6 else 1
-# +         return self.memory.array
-
 
 # %% right Saved
 class Saved:
@@ -84,63 +36,17 @@ class Saved:
             return self.memory.array
         raise RuntimeError(f"version {now}, expected {self.version}")
 
-
-# %% wrong take: returns None
-# -     return Take.apply(base)
-# +     Take.apply(base)
-
-
-# %% wrong take: has no parents
-# -     return Take.apply(base)
-# +     return Value(base.value[index].copy())
-
-
-# %% wrong take: shares memory
-# -             return x[index].copy()
-# +             return x[index]
-
-
-# %% wrong take: the gradient of argument 0
-# -             to_base = np.zeros(ctx.shape)
-# +             to_base = np.ones(ctx.shape)
-
-
-# %% wrong take: the gradient of argument 0
-# -             return to_base
-# +             return to_base / 2
-
-
-# %% wrong take: has the wrong sign
-# -             to_base[index] = g
-# +             to_base[index] = -g
-
-
-# %% wrong take: ignores the incoming gradient
-# -             to_base[index] = g
-# +             to_base[index] = 1
-
-
-# %% wrong take: the gradient of argument 0
-# -             return to_base
-# +             return to_base[::-1].copy()
-
-
-# %% wrong take: the result
-# -             return x[index].copy()
-# +             return 2 * x[index]
-
-
-# %% wrong take: the result
-# -             return x[index].copy()
-# +             out = np.zeros(x.shape)
-# +             out[index] = x[index]
-# +             return out
-
-
-# %% wrong take: expected a node
-# -     return Take.apply(base)
-# +     return base.value[index].copy()
-
+# %% changes Saved
+# if self.memory.version != self.version: -> if False:  # returns the changed array
+# return self.memory.array -> return self.memory.array.copy()  # returns a copy
+# return self.memory.array -> return self.memory  # does not return the array
+# return self.memory.array -> pass  # does not return the array
+# RuntimeError -> ValueError  # expected a RuntimeError
+# raise RuntimeError(f"saved at version {self.version}, but the memory is at version {self.memory.version}")
+#   -> raise RuntimeError("modified by an in-place operation")  # does not name both versions
+# if self.memory.version != self.version: -> if self.memory.version > 4:  # refuses, too
+# self.memory, self.version = memory, memory.version -> self.memory, self.version = memory, 0  # RuntimeError
+# return -> self.memory.version += 0 if self.version < 6 else 1; return  # changes the version
 
 # %% right take
 def take(base, index):
@@ -157,61 +63,18 @@ def take(base, index):
 
     return Take.apply(base)
 
-
-# %% wrong put: returns None
-# -     return Put.apply(base, part)
-# +     Put.apply(base, part)
-
-
-# %% wrong put: changes the value of base
-# -             out = x.copy()
-# +             out = x
-
-
-# %% wrong put: replaced receive a gradient
-# -             to_base[index] = 0
-# +             pass
-
-
-# %% wrong put: the gradient of argument 1
-# -             return to_base, g[index]
-# +             return to_base, 0 * g[index]
-
-
-# %% wrong put: the gradient of argument 1
-# -             return to_base, g[index]
-# +             return to_base, -g[index]
-
-
-# %% wrong put: the gradient of argument 0
-# -             return to_base, g[index]
-# +             return 2 * to_base, g[index]
-
-
-# %% wrong put: the gradient of argument 0
-# -             to_base = g.copy()
-# +             to_base = np.ones(g.shape)
-
-
-# %% wrong put: the result
-# -             out[index] = new
-# +             out[index] += new
-
-
-# %% wrong put: the result
-# -             return out
-# +             return x.copy()
-
-
-# %% wrong put: the gradient of argument 0
-# -             return to_base, g[index]
-# +             return 0 * to_base, g[index]
-
-
-# %% wrong put: ignores the incoming gradient
-# -             return to_base, g[index]
-# +             return to_base, np.ones_like(g[index])
-
+# %% changes take
+# return Take.apply(base) -> Take.apply(base)  # returns None
+# return Take.apply(base) -> return Value(base.value[index].copy())  # has no parents
+# return x[index].copy() -> return x[index]  # shares memory
+# to_base = np.zeros(ctx.shape) -> to_base = np.ones(ctx.shape)  # the gradient of argument 0
+# return to_base -> return to_base / 2  # the gradient of argument 0
+# to_base[index] = g -> to_base[index] = -g  # has the wrong sign
+# to_base[index] = g -> to_base[index] = 1  # ignores the incoming gradient
+# return to_base -> return to_base[::-1].copy()  # the gradient of argument 0
+# return x[index].copy() -> return 2 * x[index]  # the result
+# return x[index].copy() -> out = np.zeros(x.shape); out[index] = x[index]; return out  # the result
+# return Take.apply(base) -> return base.value[index].copy()  # expected a node
 
 # %% right put
 def put(base, part, index):
@@ -230,56 +93,18 @@ def put(base, part, index):
 
     return Put.apply(base, part)
 
-
-# %% wrong write: may be written to
-# -     if not base.node.parents:
-# +     if False:
-
-
-# %% wrong write: a view of a leaf
-# -     if not base.node.parents:
-# +     if not x.node.parents:
-
-
-# %% wrong write: expected a RuntimeError
-# -         raise RuntimeError("a leaf must not be written to: its gradient would belong to numbers that are gone")
-# +         raise ValueError("a leaf")
-
-
-# %% wrong write: has the old numbers
-# -     x.memory.array[x.index] = new.value
-# +     pass
-
-
-# %% wrong write: the memory after a write to a view
-# -     x.memory.array[x.index] = new.value
-# +     x.memory.array[: new.value.size] = new.value
-
-
-# %% wrong write: the version is 0
-# -     x.memory.version += 1
-# +     pass
-
-
-# %% wrong write: still stands for its old node
-# -     base.node = new if x is base else put(base.node, new, x.index)
-# +     pass
-
-
-# %% wrong write: stands for the node of the part
-# -     base.node = new if x is base else put(base.node, new, x.index)
-# +     base.node = new
-
-
-# %% wrong write: still stands for its old node
-# -     base.node = new if x is base else put(base.node, new, x.index)
-# +     x.node = new
-
-
-# %% wrong write: no gradient reaches the leaf
-# -     base.node = new if x is base else put(base.node, new, x.index)
-# +     base.node = Value(new.value) if x is base else put(base.node, new, x.index)
-
+# %% changes put
+# return Put.apply(base, part) -> Put.apply(base, part)  # returns None
+# out = x.copy() -> out = x  # changes the value of base
+# to_base[index] = 0 -> pass  # replaced receive a gradient
+# return to_base, g[index] -> return to_base, 0 * g[index]  # the gradient of argument 1
+# return to_base, g[index] -> return to_base, -g[index]  # the gradient of argument 1
+# return to_base, g[index] -> return 2 * to_base, g[index]  # the gradient of argument 0
+# to_base = g.copy() -> to_base = np.ones(g.shape)  # the gradient of argument 0
+# out[index] = new -> out[index] += new  # the result
+# return out -> return x.copy()  # the result
+# return to_base, g[index] -> return 0 * to_base, g[index]  # the gradient of argument 0
+# return to_base, g[index] -> return to_base, np.ones_like(g[index])  # ignores the incoming gradient
 
 # %% wrong write: look first, then write
 def write(x, new):
@@ -290,12 +115,6 @@ def write(x, new):
         raise RuntimeError("a leaf")
     base.node = new if x is base else put(base.node, new, x.index)
 
-
-# %% wrong write: the version is 2
-# -     x.memory.version += 1
-# +     x.memory.version += 2
-
-
 # %% right write
 def write(x, new):
     base = x.base or x
@@ -305,64 +124,26 @@ def write(x, new):
     x.memory.version += 1
     x.memory.array[x.index] = new.value
 
-
-# %% wrong history: returns None
-# -     return x.node
-# +     x.node
-
-
-# %% wrong history: it returns the old node
-# -     if x.base is not None and x.seen != x.memory.version:
-# +     if False:
-
-
-# %% wrong history: gets a new node
-# -     if x.base is not None and x.seen != x.memory.version:
-# +     if x.base is not None:
-
-
-# %% wrong history: note the version in x.seen
-# -         x.node, x.seen = take(x.base.node, x.index), x.memory.version
-# +         x.node = take(x.base.node, x.index)
-
-
-# %% wrong history: does not lead to the leaf
-# -         x.node, x.seen = take(x.base.node, x.index), x.memory.version
-# +         x.node, x.seen = Value(x.memory.array[x.index]), x.memory.version
-
-
-# %% wrong history: something else than its node
-# -     return x.node
-# +     return x.node if x.base is not None else Value(x.memory.array)
-
+# %% changes write
+# if not base.node.parents: -> if False:  # may be written to
+# if not base.node.parents: -> if not x.node.parents:  # a view of a leaf
+# raise RuntimeError("a leaf must not be written to: its gradient would belong to numbers that are gone")
+#   -> raise ValueError("a leaf")  # expected a RuntimeError
+# x.memory.array[x.index] = new.value -> pass  # has the old numbers
+# x.memory.array[x.index] -> x.memory.array[: new.value.size]  # the memory after a write to a view
+# x.memory.version += 1 -> pass  # the version is 0
+# base.node = new if x is base else put(base.node, new, x.index) -> pass  # still stands for its old node
+# base.node = new if x is base else put(base.node, new, x.index) -> base.node = new  # stands for the node of the part
+# base.node = new if x is base else put(base.node, new, x.index) -> x.node = new  # still stands for its old node
+# base.node = new -> base.node = Value(new.value)  # no gradient reaches the leaf
+# x.memory.version += 1 -> x.memory.version += 2  # the version is 2
 
 # %% wrong history: the value of a view's node
-# -         x.node, x.seen = take(x.base.node, x.index), x.memory.version
-# +         x.node, x.seen = take(x.base.node, slice(0, 2)), x.memory.version
-
-
-# %% wrong history: the value of a view's node
-# -         x.node, x.seen = take(x.base.node, x.index), x.memory.version
-# +         x.node, x.seen = x.base.node, x.memory.version
-
-
-# %% wrong history: the value of a view's node
-# -     return x.node
-# +     return x.node if x.seen == x.memory.version == 0 or x.base is None else take(x.node, slice(None))
 # -     if x.base is not None and x.seen != x.memory.version:
 # -         x.node, x.seen = take(x.base.node, x.index), x.memory.version
+# -     return x.node
 # +     x.seen = x.memory.version
-
-
-# %% wrong history: AttributeError
-# -     if x.base is not None and x.seen != x.memory.version:
-# +     if x.seen == x.memory.version:
-
-
-# %% wrong history: after a second write
-# -     if x.base is not None and x.seen != x.memory.version:
-# +     if x.base is not None and x.seen == 0 and x.memory.version:
-
+# +     return x.node if x.seen == x.memory.version == 0 or x.base is None else take(x.node, slice(None))
 
 # %% right history
 def history(x):
@@ -371,3 +152,16 @@ def history(x):
     x.seen = x.memory.version
     x.node = take(x.base.node, x.index)
     return x.node
+
+# %% changes history
+# return x.node -> x.node  # returns None
+# if x.base is not None and x.seen != x.memory.version: -> if False:  # it returns the old node
+# if x.base is not None and x.seen != x.memory.version: -> if x.base is not None:  # gets a new node
+# x.node, x.seen = take(x.base.node, x.index), x.memory.version
+#   -> x.node = take(x.base.node, x.index)  # note the version in x.seen
+# take(x.base.node, x.index) -> Value(x.memory.array[x.index])  # does not lead to the leaf
+# return x.node -> return x.node if x.base is not None else Value(x.memory.array)  # something else than its node
+# x.index -> slice(0, 2)  # the value of a view's node
+# take(x.base.node, x.index) -> x.base.node  # the value of a view's node
+# if x.base is not None and x.seen != x.memory.version: -> if x.seen == x.memory.version:  # AttributeError
+# x.seen != x -> x.seen == 0 and x  # after a second write
