@@ -469,7 +469,7 @@ def operation(g: OpEntry, id: int, phase: str, inputs: list, outputs: list, of: 
 
 def words(g: OpEntry) -> str:
     """Return the text of an operation's computation: its kernel, or a call with its non-tensor arguments."""
-    if g.has_rule_only():
+    if not g.events or g.of and g.cut is not None:  # of a PyTorch program, which tells only the rule
         return "; ".join(dict.fromkeys(flow.partial for flow in g.of.edges if flow.run == g.run)) if g.of else ""
     if g.transfers and not g.function:
         return ""

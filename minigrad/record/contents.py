@@ -22,6 +22,7 @@ from .schema import LEAVES, WHOLE, Document
 
 if TYPE_CHECKING:
     from .build import Numbers
+    from .recorder import Record
 
 MOST = 4096  # elements of a value
 # the bytes of an element, by the dtypes that contents may have
@@ -80,9 +81,9 @@ def contents_of(rec: Any, document: Document, number: Numbers) -> dict[int, str]
     return found
 
 
-def drawing(draws: Collection[int], document: Document, number: Numbers) -> set[int]:
+def drawing(rec: Record, document: Document, number: Numbers) -> set[int]:
     """Return the operations that draw random numbers themselves, which their calls do not name."""
-    drawn = {number.new[i] for i in draws if i in number.new}
+    drawn = {number.new[i] for i in rec.draws if i in number.new}
     label = lambda i: document.values[i].label
     reads = {op.id: drawn.intersection(i for i in op.inputs if isinstance(i, int)) for op in document.ops}
     return {op.id for op in document.ops if not set(map(label, reads[op.id])) <= set(re.findall(r"\w+", op.call))}

@@ -23,7 +23,6 @@ from ..core.saved import Version
 from ..core.tensor import Box, Tensor, wrap
 from ..tensors.nested import tensors_in
 from . import schema
-from .assignments import names_in
 from .event_log import EventLog
 from .numpy_box import Crossings
 from .values import bottom
@@ -136,14 +135,6 @@ def saved_names(*methods: Any) -> tuple[str, ...]:
     nodes = [node for method in methods for node in nodes_of(method)]
     calls = [node for node in nodes if isinstance(node, ast.Call) and is_attribute(node.func, "save_for_backward")]
     return tuple([ast.unparse(a) for a in calls[0].args]) if len(calls) == 1 else ()
-
-
-@cache
-def unpacked_names(method: Any) -> tuple[str, ...]:
-    """Return the names to which a method assigns `ctx.saved_tensors`."""
-    assigned = [node for node in nodes_of(method) if isinstance(node, ast.Assign)]
-    found = [node.targets[0] for node in assigned if is_attribute(node.value, "saved_tensors")]
-    return tuple(names_in(found[0])) if found else ()
 
 
 def nodes_of(method: Any) -> list[ast.AST]:

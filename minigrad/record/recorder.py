@@ -38,7 +38,7 @@ from .inner_calls import Inside, watched
 from .kept_bytes import LARGE
 from .operation_texts import Wording
 from .reads import sizing
-from .show import mimebundle
+from .schema import mimebundle
 from .times import Clock
 from .values import Event
 from .write_callbacks import inplace, may_write, note_written
@@ -358,15 +358,11 @@ class Record(Heard, Layer):
 
     # ------------------------------------------------------------------ the result
     # what build.py asks of a recording; that of a PyTorch program answers otherwise
-    wording, sizing = Wording, staticmethod(sizing)
+    wording, sizing, random = Wording, staticmethod(sizing), drawing
 
     def is_freed(self, node: Any) -> bool:
         """Return True if a backward has freed the tensors that a node saves."""
         return type(node._saved) is Freed
-
-    def random(self, document: Any, number: Any) -> set[int]:
-        """Return the operations of a document that draw random numbers."""
-        return drawing(self.draws, document, number)
 
     def number_of_leaf(self, value: int) -> int | None:
         """Return the number of a leaf, by the id of its value in the document, among those that the jvp pass has met."""

@@ -6,7 +6,6 @@ arrays.
 
 from __future__ import annotations
 
-import ast
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -194,14 +193,3 @@ def is_among(given: str, names: Iterable[str]) -> bool:
     """
     words = lambda name: re.findall(r"\w+", name)
     return any(words(given) in (words(name), words(as_expression(name)), [as_label(name)]) for name in names)
-
-
-def parsed(text: str) -> tuple[str, Any]:
-    """Return the name and the value of x=[1, 0], or of x=random; raise ValueError for other texts.
-
-    >>> parsed("x=[1, 0]"), parsed("y = random"), parsed("[2.0]")
-    (('x', [1, 0]), ('y', 'random'), ('', [2.0]))
-    """
-    name, _, value = text.partition("=") if "=" in text else ("", "", text)
-    value = value.strip()
-    return name.strip(), value if value in (RANDOM, FIRST) else ast.literal_eval(value)

@@ -5,11 +5,13 @@ A tensor may have several: `names_in` yields all of a variable, `names_of_tensor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ..core.tensor import Tensor
 from ..tensors.nested import is_tensor, named_in
+
+Test = Callable[[Any], Any]
 
 
 def is_module(value: Any) -> bool:
@@ -23,9 +25,7 @@ def named_tensors(module: Any) -> list[tuple[str, Tensor]]:
     return [*module.named_parameters(), *buffers]
 
 
-def names_in(
-    name: str, value: Any, is_tensor: Callable[[Any], Any] = is_tensor, module: str = ""
-) -> Iterator[tuple[str, Any]]:
+def names_in(name: str, value: Any, is_tensor: Test = is_tensor, module: str = "") -> Iterator[tuple[str, Any]]:
     """Yield the tensors in a variable, each with its name: the variable, a parameter of a module, an element of a container.
 
     A module without a variable has `module`, or the name of its class, before those paths that begin with a number.
@@ -42,9 +42,7 @@ def names_in(
             yield f"{name}.{path}" if name else path_in(value, module, path), t
 
 
-def names_of_tensors(
-    variables: Mapping[str, Any], is_tensor: Callable[[Any], Any] = is_tensor, module: str = ""
-) -> dict[int, str]:
+def names_of_tensors(variables: Mapping[str, Any], is_tensor: Test = is_tensor, module: str = "") -> dict[int, str]:
     """Return the name of each tensor in some variables, by the tensor's id.
 
     A variable counts more than a parameter or a buffer of a module, and that more than an element of a container.  Of several
@@ -57,25 +55,11 @@ def names_of_tensors(
     """
     known: dict[int, tuple[tuple, str]] = {}
     for variable, value in variables.items():
-        of_module = is_module(value)
         for name, t in names_in(variable, value, is_tensor, module):
-            rank = (1, 0) if of_module else (0, 0) if t is value else (2, len(name))
+            rank = (1, 0) if is_module(value) else (0, 0) if t is value else (2, len(name))
             if id(t) not in known or rank < known[id(t)][0]:
                 known[id(t)] = rank, name
-    names = {t: name for t, (_, name) in known.items()}
-    optimizers = [value for value in variables.values() if hasattr(type(value), "add_param_group")]
-    return names | state_names(optimizers, names, is_tensor)
-
-
-def state_names(optimizers: Iterable[Any], known: Mapping[int, str], is_tensor: Callable[[Any], Any]) -> dict[int, str]:
-    """Return the names of the tensors in optimizers' states, by id: `w.exp_avg` for the parameter w."""
-    return {
-        id(tensor): f"{known[id(p)]}.{key}"
-        for optimizer in optimizers
-        for p, state in optimizer.state.items()
-        for key, tensor in (state.items() if isinstance(state, dict) and id(p) in known else ())
-        if is_tensor(tensor)
-    }
+    return {t: name for t, (_, name) in known.items()}
 
 
 def path_in(module: Any, name: str, path: str) -> str:

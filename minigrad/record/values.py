@@ -170,10 +170,6 @@ class OpEntry:
         self.arguments: Mapping[str, int] = NOTHING  # of the called function: name -> value
         self.given: dict[str, Any] | None = None  # all arguments, with Refs for values; None if unknown
 
-    def has_rule_only(self) -> bool:
-        """Return True for an entry of backward in which no operations are known."""
-        return not self.events
-
     def called(self) -> Sequence[Event]:
         """Return the events as the user's code called them: as they came to the innermost transform, if there is one."""
         return [s for s in self.sights if s.above is None] or self.events

@@ -1,4 +1,4 @@
-"""The names of a program's tensors."""
+"""The names of a program's tensors, of both libraries."""
 
 from __future__ import annotations
 
@@ -8,8 +8,20 @@ from .libraries import library_of_tensor
 
 
 def names_of_tensors(names: dict[str, Any]) -> dict[int, str]:
-    """Return the program's names for its tensors of both libraries, by id (minigrad/record/tensor_names.py)."""
+    """Return the program's names for its tensors, by id (minigrad/record/tensor_names.py), also in optimizers' states."""
     from minigrad.record import tensor_names
 
-    # people write _ for a result without a name
-    return tensor_names.names_of_tensors({key: value for key, value in names.items() if key != "_"}, library_of_tensor)
+    names = {key: value for key, value in names.items() if key != "_"}  # which people write for a result without a name
+    known = tensor_names.names_of_tensors(names, library_of_tensor)
+    return known | state_names([value for value in names.values() if hasattr(type(value), "add_param_group")], known)
+
+
+def state_names(optimizers: list[Any], known: dict[int, str]) -> dict[int, str]:
+    """Return the names of the tensors in optimizers' states, by id: `w.exp_avg` for the parameter w."""
+    return {
+        id(tensor): f"{known[id(p)]}.{key}"
+        for optimizer in optimizers
+        for p, state in optimizer.state.items()
+        for key, tensor in (state.items() if isinstance(state, dict) and id(p) in known else ())
+        if library_of_tensor(tensor)
+    }

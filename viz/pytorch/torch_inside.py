@@ -9,9 +9,10 @@ computes with NumPy is one operation of it, as in minigrad's (minigrad/record/nu
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import cache, wraps
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -19,7 +20,8 @@ import numpy as np
 import torch
 
 from minigrad.record import inner_calls
-from minigrad.record.inner_calls import parameters, unpacked_names
+from minigrad.record.assignments import names_in
+from minigrad.record.inner_calls import is_attribute, nodes_of, parameters
 from minigrad.record.method_formulas import BACK
 from minigrad.record.numpy_box import NumPyLines, is_running, opened
 
@@ -129,6 +131,14 @@ def asking(name: str, method: Callable) -> Callable:
 
     ASKING.add(run)
     return run
+
+
+@cache
+def unpacked_names(method: Any) -> tuple[str, ...]:
+    """Return the names to which a method assigns `ctx.saved_tensors`."""
+    assigned = [node for node in nodes_of(method) if isinstance(node, ast.Assign)]
+    found = [node.targets[0] for node in assigned if is_attribute(node.value, "saved_tensors")]
+    return tuple(names_in(found[0])) if found else ()
 
 
 def watched(outer: Recorder, name: str, method: Callable, args: tuple) -> Any:

@@ -22,7 +22,6 @@ from minigrad.record.contents import contents_of
 from minigrad.record.passes import parameter_names, surroundings, variable_of
 from minigrad.record.recorder import Record
 from minigrad.record.seeds import Seeds
-from minigrad.record.show import mimebundle
 from minigrad.record.tensor_names import names_of_tensors
 from minigrad.tensors.nested import named_in
 
@@ -50,7 +49,7 @@ class TorchRecord(schema.Document):
         forward = sum(op.phase == "forward" for op in self.ops)
         return f"<TorchRecord {self.program['name']}: {counted(forward, 'operation')}, {', '.join(self.program['passes'])}>"
 
-    _repr_mimebundle_ = mimebundle
+    _repr_mimebundle_ = schema.mimebundle
 
 
 class TorchRecording(Recorder):

@@ -76,10 +76,6 @@ class Call(OpEntry):
         self.upstream: dict[int, int] = {}  # incoming gradient by run of backward
         self.internal: dict[Any, int] = {}  # saved tensors that are neither arguments nor results
 
-    def has_rule_only(self) -> bool:
-        """Return True for an entry of backward: no operation in it is known."""
-        return self.of is not None
-
     @property
     def read(self) -> list[int]:
         """The values among its inputs."""
