@@ -82,7 +82,10 @@ WHOLE = {  # functions of arrays of these shapes
     "scans": (lambda x: x.cumsum(1) * (x / 9).cumprod(1) + x.cummax(1).values, (9, 30, 3)),
     "products": (lambda x: x.prod(0).sum() * x.prod(1).sum() * x.prod(2), (9, 30, 3)),
     "windows": (lambda x: F.max_pool2d(x, 2).sum() * F.max_pool2d(x, 3, 2, 1), (6, 5, 8, 8)),
-    "places": (lambda x: x.gather(1, T(I)).index_select(2, T(I[0, 0] % 5)).sum() * x.scatter_add(1, T(I), x), (9, 8, 8)),
+    "places": (
+        lambda x: x.gather(1, T(I)).index_select(2, T(I[0, 0] % 5)).sum() * x.scatter_add(1, T(I), x),
+        (9, 8, 8),
+    ),
     "sums": (lambda x: x.sum(2).sum(0) * x.sum(), (6, 7, 50)),
     "convolutions": (lambda *given: test_conv.convolved(*given), *[a.shape for a in test_conv.PARAMETERS]),
 }
