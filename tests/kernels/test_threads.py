@@ -10,7 +10,7 @@ import minigrad
 from minigrad.kernels import pointwise_calls, threads
 from minigrad.nn import functional as F
 from tests.floats import some
-from tests.kernels import test_channels, test_columns, test_conv, test_reductions, test_rows
+from tests.kernels import test_channels, test_conv, test_reductions, test_rows
 from tests.kernels.definitions import from_several_threads, numbers
 
 T = minigrad.tensor
@@ -90,8 +90,8 @@ WHOLE = {  # functions of arrays of these shapes
     "convolutions": (lambda *given: test_conv.convolved(*given), *[a.shape for a in test_conv.PARAMETERS]),
 }
 ALONG = {
-    **{f"{name} of channels": (f, (9, 6, 30), (6,), (6,)) for name, f in test_channels.FUNCTIONS.items()},
-    **{f"{name} of columns": (f, (9, 7, 30)) for name, f in test_columns.FUNCTIONS.items()},
+    **{f"{name} of channels": (f, (9, 6, 30), (6,), (6,)) for name, f in test_channels.NORMS.items()},
+    **{f"{name} of columns": (f, (9, 7, 30)) for name, f in test_channels.COLUMNS.items()},
     **{f"{name} of rows": (f, (40, 60)) for name, f in test_rows.FUNCTIONS.items()},
     **{
         f"{name} over {dims}": (
