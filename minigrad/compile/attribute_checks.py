@@ -168,20 +168,14 @@ class AttributeChecks:
         """Guard that an object has no attribute that hides the one of its class."""
         held = getattr(a, "__dict__", None)
         if id(a) in self.guards.names:
-            if held is not None and id(held) not in self.guards.complete:
-                self.guards.guard(f"{self.path(a)}.{name}", None, f"{name!r} not in {self.guards.constant(held)}")
-        elif not isinstance(a, Tensor) and is_users(type(a)):
             if held is not None:
-                raise self.refuse(f"it uses a {type(a).__name__} that this call has made", OUTSIDE)
-            self.guards.shape(type(a))
+                self.guards.guard(f"{self.path(a)}.{name}", None, f"{name!r} not in {self.guards.constant(held)}")
+        elif held is not None and not isinstance(a, Tensor) and is_users(type(a)):
+            raise self.refuse(f"it uses a {type(a).__name__} that this call has made", OUTSIDE)
 
     def of_class(self, cls: Any, name: str) -> Any:
         """Return an attribute of a class."""
         raw, meta = attribute_of(cls, name), type(cls)
-        if not cls.__flags__ & MUTABLE and meta is type:
-            return getattr(cls, name)
-        if is_library(cls) and raw is not MISSING:
-            return self.inherited(cls, name, raw, cls)
         self.guards.shape(cls)
         path, above, decides = f"{cls.__name__}.{name}", attribute_of(meta, name), runs_python(meta, LOOKUP)
         if decides or above is not MISSING and (raw is MISSING or is_data(above)):

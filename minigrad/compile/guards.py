@@ -93,7 +93,6 @@ class Guards:
         self.lines: list[str] = []
         self.scope: dict[str, Any] = dict(equal=equal, equal_all=equal_all, equal_arrays=equal_arrays, MISS=MISS)
         self.kept: set[str] = set()  # attributes of modules and classes that must stay the same
-        self.complete: set[int] = set()  # ids of objects' attributes, if none may be added
         self.shapes: dict[int, type] = {}  # classes, by id, to which no attribute may be added
         self.tensors: list[tuple[str, str, Tensor]] = []
         self.numbers: list[str] = []  # expressions of varying numbers
@@ -313,7 +312,6 @@ class Guards:
             keys = [key for key in OF_MODULES if key in held]
         else:
             self.guard(f"len(vars({path}))", len(held), f"len({self.constant(held)}) == {len(held)}", True)
-            self.complete.add(id(held))
         self.walk_container(held, path, self.constant(held), True, keys, lent)
 
     def look_at_class(self, a: Any, cls: type, path: str) -> None:

@@ -203,10 +203,6 @@ class Rewriter(ast.NodeTransformer):
         return made
 
     # ------------------------------------------------------------------ stores
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
-        node.annotation = ast.Constant(None)
-        return self.generic_visit(node)
-
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
         self.generic_visit(node)
         if not isinstance(node.target, ast.Name):

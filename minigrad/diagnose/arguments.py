@@ -95,7 +95,8 @@ def too_long(name: str, named: dict[str, Any], cause: Exception) -> Any:
     if not isinstance(cause, OverflowError) or abs(n) < 1 << 31:
         return None
     fits = "in 64 bits" if abs(n) >= 1 << 63 else "the dtype of this operation"
-    return error(RuntimeError, name, f"{k} is {describe(n)}, which does not fit {fits}", "use a smaller number")
+    shown = n if n.bit_length() <= 100 else f"an int of {n.bit_length()} bits"
+    return error(RuntimeError, name, f"{k} is {shown}, which does not fit {fits}", "use a smaller number")
 
 
 def internal(name: str, cause: Exception, given: str) -> Any:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from ..record.labels import tangent, written
-from ..record.schema import jsonable
-from ..record.show import mimebundle
+from ..record.schema import jsonable, mimebundle
 from . import blackboard
 from .steps import Path, Step, Sum
 

@@ -6,29 +6,24 @@ from types import FrameType
 from typing import Any
 
 from ..core.graph import history
-from ..core.tensor import Tensor
-from ..places import variables
-from ..record.passes import named_tensors
+from ..places import local_variables, variables
 from ..record.recorder import Record
-from ..tensors.nested import is_tensor, named_in
+from ..record.tensor_names import names_of_tensors
+from ..tensors.nested import is_tensor
 
 
 def name_after(rec: Record, frame: FrameType | None) -> None:
     """Name the unnamed values of a recording after the variables and modules that a frame sees."""
-    known: dict[int, str] = {}
-    for name, value in public_variables(frame).items():
-        if isinstance(value, Tensor):
-            known[id(value)] = name
-            made = rec.value_of(history(value))
-            if made is not None and rec.values[made].tensor is None and not rec.values[made].name:
-                rec.values[made].name = name
-        elif hasattr(value, "named_parameters") and not isinstance(value, type):
-            known = {id(t): f"{name}.{path}" for path, t in named_tensors(value)} | known
-        else:
-            known = {id(t): path for path, t in named_in(name, value, is_tensor)} | known
-    rec.name_values(known)
+    variables = public_variables(frame)
+    for name, value in variables.items():
+        made = rec.value_of(history(value)) if is_tensor(value) else None
+        if made is not None and rec.values[made].tensor is None and not rec.values[made].name:
+            rec.values[made].name = name
+    rec.name_values(names_of_tensors(variables))
 
 
 def public_variables(frame: FrameType | None) -> dict[str, Any]:
-    """Return the public variables that a frame sees."""
-    return {name: value for name, value in variables(frame).items() if not name.startswith("_")}
+    """Return the public variables that a frame sees, local ones first."""
+    seen = {name: value for name, value in variables(frame).items() if not name.startswith("_")}
+    local = seen.keys() & local_variables(frame).keys()
+    return {name: seen[name] for name in sorted(seen, key=lambda name: name not in local)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from math import copysign
 from typing import Any
@@ -17,7 +16,6 @@ from ..core.backward import fit_array, to_array
 from ..core.inplace import alias_with_history
 from ..core.saved import Freed, Saved, Version, unpack, version
 from ..core.tensor import Tensor, wrap
-from ..errors import error
 from ..events import services
 from ..kernels import pointwise_calls, select
 from ..kernels.fallback import is_few
@@ -244,11 +242,8 @@ def constant(value: Any, table: dict, kind: Any) -> Any:
         return ZEROS[kind]
     try:
         t = wrap(np.array(value, kind.str))
-    except OverflowError:  # an int beyond all floats
-        if kind == I8:
-            return value  # for the generic path
-        who, what = sys._getframe(1).f_code.co_name, f"an int of {value.bit_length()} bits is too large for a float"
-        raise error(RuntimeError, who, what, "use a smaller number") from None
+    except OverflowError:  # an int that is too large: the generic path explains it
+        return value
     if value and value == value:  # NaN equals nothing
         if len(table) >= 256:
             table.clear()

@@ -318,8 +318,8 @@ def made(plan: Plan, given: str) -> str:
         return fill(ONE, given=given, place=place) + "\n" + NEW
     raw = ", ".join(f"a{i}" for i in range(len(plan.outs)))
     place = [PLACE.format(first="a0", unlike="is not ndarray and type(a0) ", given=given)] if meets else []
-    lines = [*place, MORE.format(given=given, raw=raw)]
-    return "\n".join(lines + [f"{k} = as_tensor(a{i})" for i, k in enumerate(plan.outs)])
+    wrapped = [f"{k} = wrap(a{i}) if type(a{i}) is ndarray else as_tensor(a{i})" for i, k in enumerate(plan.outs)]
+    return "\n".join([*place, MORE.format(given=given, raw=raw), *wrapped])
 
 
 def history(plan: Plan) -> str:

@@ -11,16 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from .threads import get_num_threads
-
 REMEMBERED = 4096  # choices
 
-calls: dict[tuple, Callable | None] = {}
+calls: dict[tuple, Callable | None] = {}  # set_num_threads forgets them
 
 
 def choose(key: tuple, prepare: Callable, *args: Any) -> Callable | None:
-    """Return the call for a key and the number of threads, prepared by prepare(*args) the first time."""
-    key = (get_num_threads(), key)
+    """Return the call for a key, prepared by prepare(*args) the first time."""
     try:
         return calls[key]
     except KeyError:

@@ -23,7 +23,7 @@ import numpy as np
 
 from ..arrays.kinds import KINDS, on_device
 from . import cuda_kernels, threads, unguarded
-from .choose import choose, kind
+from .choose import calls, choose, kind
 from .compiler import loading
 from .fallback import FEW, is_ready, only_definitions
 from .formula import compiled
@@ -156,9 +156,10 @@ def run(plan: Plan, args: tuple) -> list | None:
     x = args[plan.x]
     if type(x) is not np.ndarray and on_device(x):
         return cuda_kernels("repeats").call(unguarded("lines_cuda").run, plan, args)
-    if only_definitions() or type(x) is not np.ndarray or not is_ready(x.size):
+    if only_definitions() or type(x) is not np.ndarray:
         return None
-    call = choose(plan.key(*args), prepare, plan, args)
+    key = plan.key(*args)
+    call = calls.get(key) or (choose(key, prepare, plan, args) if is_ready(x.size) else None)
     return None if call is None else call(*args)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import error
+from .choose import calls
 
 GRAIN = 1 << 18  # elements that are worth a thread
 _threads: int | None = None
@@ -53,6 +54,7 @@ def set_num_threads(n: int) -> None:
     if n < 1:
         raise error(RuntimeError, "set_num_threads", f"expected a positive integer, got {n}", "pass 1 for no threads")
     _threads, _asked, _pool = n, n, None  # a kernel that is running keeps the old pool
+    calls.clear()
     limit_blas()
 
 

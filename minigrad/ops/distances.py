@@ -10,6 +10,7 @@ from ..errors import error
 from .base.layouts import wrap_near
 from .base.registry import op
 from .compare import where
+from .dimensions import axis
 from .norms import Cdist, vector_norm
 from .slices import index_select
 
@@ -56,6 +57,7 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
         raise error(RuntimeError, "renorm", f"non-positive-norm not supported, got p={p}", "write p=2")
     if maxnorm < 0:
         raise error(RuntimeError, "renorm", f"expected maxnorm to be >= 0 but got {maxnorm}", "write maxnorm=1.0")
-    others = tuple([d for d in range(input.ndim) if d != dim % input.ndim])
+    kept = axis(dim, input.ndim, "renorm")
+    others = tuple([d for d in range(input.ndim) if d != kept])
     size = vector_norm(input, p, others, True)
     return input.contiguous() * where(size > maxnorm, maxnorm / (size + 1e-7), 1.0)

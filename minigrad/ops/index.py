@@ -77,10 +77,10 @@ class Index(View):
         """Name the node after the last index that has an effect, because PyTorch applies them one by one."""
         kinds = [
             "Unsqueeze" if i is None else "Slice" if isinstance(i, slice) else "Select"
-            for i in node._saved[1]
+            for i in node._constants[1]
             if i != WHOLE
         ]
-        return f"{kinds[-1] if kinds else 'Slice' if len(node._saved[1]) == 1 else 'Alias'}Backward0"
+        return f"{kinds[-1] if kinds else 'Slice' if len(node._constants[1]) == 1 else 'Alias'}Backward0"
 
 
 class Unindex(Linear):

@@ -101,8 +101,8 @@ class OverAll(Reduce):
 
     @classmethod
     def node_name(cls, node: Any) -> str:
-        _, dims, keepdim = node._saved[:3]
-        return f"{cls.__name__}Backward{int(keepdim or dims is not ALL[len(dims)])}"
+        dims, keepdim = node._constants.get(1, ()), node._constants.get(2)  # these stay when a backward frees the rest
+        return f"{cls.__name__}Backward{int(bool(keepdim) or dims is not ALL[len(dims)])}"
 
 
 class Sum(OverAll):

@@ -13,6 +13,7 @@ import numpy as np
 from .. import return_types
 from ..arrays import dtypes
 from ..arrays.kinds import as_array, contiguous, on_device, zeros
+from ..arrays.meta import has_numbers
 from ..arrays.shapes import sketch
 from ..core.tensor import Tensor, wrap
 from ..errors import error
@@ -158,11 +159,14 @@ class BinCount(DataDependent):
     """Number of occurrences of each number from 0 on, or the sum of its weights."""
 
     name, takes_half = "bincount", True  # NumPy sums the weights in float64
-    impl = lambda x, weights, n: (
-        np.bincount(x, weights, n)
-        if weights is None
-        else np.bincount(x, weights, n).astype(weights.dtype if weights.dtype == np.float32 else np.float64)
-    )
+
+    @staticmethod
+    def impl(x: np.ndarray, weights: np.ndarray | None, n: int) -> np.ndarray:
+        if x.size and has_numbers(x) and x.min() < 0:
+            what = f"bincount only supports 1-d non-negative integral inputs, but found {x.min()}"
+            raise error(RuntimeError, "bincount", what, "count the others: input[input >= 0]")
+        found = np.bincount(x, weights, n)
+        return found if weights is None else found.astype(weights.dtype if weights.dtype == np.float32 else np.float64)
 
 
 class Unique(DataDependent):

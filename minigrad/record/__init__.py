@@ -13,8 +13,7 @@ from .from_graph import record_of
 from .live_recordings import RecordsOfTensors
 from .passes import record
 from .recorder import Record
-from .schema import SCHEMA
-from .show import mimebundle
+from .schema import SCHEMA, mimebundle
 
 for _shown in (Tensor, Node):
     _shown._repr_mimebundle_ = mimebundle  # type: ignore[attr-defined]

@@ -5,18 +5,11 @@ the tensors that each operation saves and the operation that frees them.
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
-from ..arrays.devices import CPU
-from ..arrays.kinds import place as place_of
 from ..arrays.meta import is_meta
-from ..core.saved import Freed
 from ..core.tensor import wrap
 from ..formulas.terms import Terms
 from ..kernels import formula
@@ -30,7 +23,6 @@ from .gradient_flow import Run
 from .inner_calls import Inside, named_by_author
 from .labels import Frame, Labels, is_state, tangents_of
 from .method_formulas import compose
-from .operation_texts import Wording
 from .reads import reads_of
 from .summary import summary
 from .values import Event, Flow, OpEntry, ValueInfo, refs_in
@@ -38,7 +30,6 @@ from .values import Event, Flow, OpEntry, ValueInfo, refs_in
 if TYPE_CHECKING:
     from .recorder import Record
 
-DEVICE = str(CPU)
 SEVERAL = object()  # instead of the only group that reads a value
 NO_ENDS: tuple[list, list] = ([], [])  # shared by all groups without events
 
@@ -64,6 +55,7 @@ class Numbers:
         self.arrived = {(run, value): g for group in groups for run, value, g in group.upstreams}
         self.came_from: dict[tuple, set] = {}
         self.flows: dict[OpEntry, list] = {}
+        self.differentiated = {run.number for run in rec.runs if run.differentiated}
         self.tracked = set() if rec.in_method else with_derivatives(rec)
         for group in groups:
             for flow in group.edges:
@@ -113,8 +105,11 @@ class Draft(NamedTuple):
     frames: list[tuple[schema.Op, Inside, Draft]]
 
 
-def drafted(rec: Record, shown: Sequence[Run] | None = None, results: Collection[int] | None = None) -> Draft:
-    """Return the draft of a recording's document; names prefer values that lead to its outputs, or to other `results`."""
+def drafted(rec: Any, shown: Sequence[Run] | None = None, results: Collection[int] | None = None) -> Draft:
+    """Return the draft of a recording's document; names prefer values that lead to its outputs, or to other `results`.
+
+    The recording is a Record, or that of a PyTorch program (viz/pytorch).
+    """
     rec.settle()
     rec.note_unseen_writes()
     rec.weigh()
@@ -135,6 +130,7 @@ def drafted(rec: Record, shown: Sequence[Run] | None = None, results: Collection
         number(ref)  # arguments can also be values used only for their shape, as in x.view_as(y)
     tangents = tangent_entries(groups, ids, sides, number, len(ops))
     ops += tangents
+    outputs = [number(o) for o in rec.outputs]
     found = rec.gradients_in(rec.runs if shown is None else shown)
     shown = rec.shown_runs() if shown is None else shown
     gradients = {number(v): number(g) for v, g in sorted(found.items()) if v in number.new}
@@ -148,12 +144,12 @@ def drafted(rec: Record, shown: Sequence[Run] | None = None, results: Collection
     program: dict[str, Any] = {"file": rec.file, "name": rec.program_name, "passes": passes}
     if classes := module_classes(rec.module_paths, (g.modules for g in groups)):
         program["classes"] = classes
-    outputs = [number(o) for o in rec.outputs]
     settle_phases(ops)
     times = times_of(rec, ids, tangents)
     document = schema.Document(
         program, number.values(), ops, outputs, gradients, times, backwards=backwards, grads=grads
     )
+    document.reads = list(reads_of(rec, number))
     moved = set(tangents_of(ops).values())
     for v in document.values:  # the directions of a jacfwd, but not a tangent that the program has in a variable
         v.kind = "tangent" if v.kind == "input" and not v.name and v.id in moved else v.kind
@@ -221,22 +217,21 @@ def name_elements(document: schema.Document, number: Numbers, kinds: Collection[
 def identities(number: Numbers) -> dict[int, int]:
     """Return the identity of the array of each value that was not written since: records of methods have the same arrays."""
     noted = {new: number.noted[old] for old, new in number.new.items()}
-    return {new: id(one.array) for new, one in noted.items() if one.array is not None and not one.is_past}
+    return {new: one.identity for new, one in noted.items() if one.array is not None and not one.is_past}
 
 
 def write_texts(draft: Draft) -> None:
     """Write the texts of operations and edges, which use the labels, and the methods of custom Functions."""
     rec, document, number, sides, named, frames = draft
+    wording = rec.wording(rec, number, named)
     for op, ran, inner in frames:
         write_texts(inner)
         op.inside.append(method(ran, inner, rec, number))
-    wording = Wording(rec, number, named)
     for group, i in number.ops.items():
-        wording.write(document.ops[i], group, flows_of(group, number), *sides[group])
+        wording.write(document.ops[i], group, derivative_flows(group, number), *sides[group])
     named.number_saved()
     for op in [op for op in document.ops if op.inside]:
         compose(op, document.values)
-    document.reads = list(reads_of(rec, number))
 
 
 def behind(ops: Sequence[schema.Op], results: Collection[int], parameters: set[int]) -> list[schema.Op]:
@@ -282,7 +277,11 @@ def choose_labels(
     late = {o for op in document.ops if op.id > end for o in op.outputs}
     others = written_over(document.values, read, late)
     named = Labels(document.values, program, others, {v.id for v in document.values} - shown, same)
-    saved = {value: name for cls, i in custom for value, name in named_by_author(cls, document.ops[i].saved).items()}
+    saved = {
+        value: name
+        for cls, i in custom
+        for value, name in named_by_author(cls.forward, cls.setup_context, document.ops[i].saved).items()
+    }
     owned = [*document.gradients.items(), *(pair for one in document.backwards for pair in one.gradients.items())]
     named.begin(document.ops, owned, saved, [(one.value, one.after) for one in document.grads])
     return named
@@ -318,12 +317,12 @@ def insides(rec: Record) -> Iterator[tuple[OpEntry, Inside]]:
 
 def method(ran: Inside, inner: Draft, rec: Record, number: Numbers) -> schema.Method:
     """Return one call of a method as a record; `same` maps its values to values outside."""
-    outside = {id(number.noted[old].array): new for old, new in number.new.items()}
+    outside = {number.noted[old].identity: new for old, new in number.new.items()}
     outside |= {array: number.new[old] for array, old in rec._ids.items() if old in number.new}  # gradients' tensors
     new, noted = inner.number.new, inner.number.noted
     given = {i for i in ran.inputs if i is not None}
     current = {old: i for old, i in new.items() if old in given or not noted[old].is_past}
-    at = {i: id(noted[old].array) for old, i in current.items()}  # output += b makes the result, not output
+    at = {i: noted[old].identity for old, i in current.items()}  # output += b makes the result, not output
     same = {i: outside[array] for i, array in at.items() if array in outside}
     past = {i: o for i, o in ran.same.items() if rec.values[o].is_past}  # its memory has other values since
     same |= {new[i]: number.new[o] for i, o in past.items() if i in new and o in number.new}
@@ -337,18 +336,7 @@ def value(noted: ValueInfo, new: int) -> schema.Value:
     if noted.summary is None:
         known = noted.array is not None and not is_meta(noted.array)
         noted.summary = summary(noted.held(), noted.kind in schema.LEAVES) if known else {}
-    dtype = np.dtype(noted.dtype or "f4")
-    size = math.prod(noted.shape) * dtype.itemsize
-    place = DEVICE if noted.array is None else str(place_of(noted.array))
-    return schema.Value(
-        new, noted.name, "", "", noted.kind, list(noted.shape), name_of(dtype), place, size, noted.summary
-    )
-
-
-@cache
-def name_of(dtype: np.dtype) -> str:
-    """Return the name of a dtype, which takes NumPy 3 us to find."""
-    return str(dtype)
+    return schema.Value(new, noted.name, "", "", noted.kind, list(noted.shape), *noted.form(), noted.summary)
 
 
 def consumed(groups: list[OpEntry], outputs: list) -> dict:
@@ -413,6 +401,11 @@ def flows_of(g: OpEntry, number: Numbers) -> list[Flow]:
     return number.flows[g]
 
 
+def derivative_flows(g: OpEntry, number: Numbers) -> list[Flow]:
+    """Return the flows along an operation's edges in passes that are no part of the program themselves."""
+    return [flow for flow in flows_of(g, number) if flow.run not in number.differentiated]
+
+
 def shown(event: Event) -> list:
     """Return the results of an event, except those that only formulas read."""
     return event.outputs[: len(event.outputs) - event.cls.n_internal] if event.cls.primitive else event.outputs
@@ -435,14 +428,15 @@ def entry(g: OpEntry, ids: dict, sides: dict, number: Numbers, back: int | None)
     if not g.events and g.phase == "backward":
         return op
     op.inplace, op.again = g.inplace, g.again
-    op.cut = reason(g, inputs, outputs, number.rec, number.tracked)
+    op.cut = reason(g, inputs, outputs, number.rec, number.tracked) if g.cut is None else g.cut
     if g.phase == "forward" and g.events and g.events[0].views:
         op.views = [schema.View(layer, inputs) for layer, inputs in g.events[0].views]
     op.edges = [
-        schema.Edge(new[f.value], f.partial, new[f.upstream], new[f.gives], run=f.run) for f in flows_of(g, number)
+        schema.Edge(new[f.value], f.partial, new[f.upstream], new[f.gives], run=f.run)
+        for f in derivative_flows(g, number)
     ]
     for v, size, node in () if g.again else g.kept:  # a repeated operation's saved tensors are freed right after use
-        op.saved.append(schema.SavedValue(number(v), size, back if type(node._saved) is Freed else None))
+        op.saved.append(schema.SavedValue(number(v), size, back if number.rec.is_freed(node) else None))
     if g.tangents:
         op.tangents = {number(v): number(t) for v, t in g.tangents.items() if v in inputs or v in outputs}
     return op
@@ -475,8 +469,8 @@ def operation(g: OpEntry, id: int, phase: str, inputs: list, outputs: list, of: 
 
 def words(g: OpEntry) -> str:
     """Return the text of an operation's computation: its kernel, or a call with its non-tensor arguments."""
-    if not g.events:
-        return "; ".join(dict.fromkeys(flow.partial for flow in g.of.edges)) if g.of else ""
+    if not g.events or g.of and g.cut is not None:  # of a PyTorch program, which tells only the rule
+        return "; ".join(dict.fromkeys(flow.partial for flow in g.of.edges if flow.run == g.run)) if g.of else ""
     if g.transfers and not g.function:
         return ""
     event, *more = g.called()

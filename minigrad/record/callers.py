@@ -16,7 +16,6 @@ from itertools import islice
 from types import CodeType, FrameType
 from typing import Any
 
-from ..core.frames import call_in
 from ..core.graph import history
 from ..core.tensor import Box, Tensor
 from ..ops.base.registry import TABLE
@@ -76,15 +75,6 @@ def called(frame: FrameType | None) -> tuple:
             name, outer = ours.name, frame
         frame = frame.f_back
     return name, outer, frame
-
-
-def called_by_user(frame: FrameType | None) -> bool:
-    """Return True if no layer between the user's code and a frame of an operation returns to its own context afterwards."""
-    while frame is not None and frame.f_code.co_filename not in OUTSIDE:
-        if frame.f_code is call_in.__code__:
-            return False
-        frame = frame.f_back
-    return frame is not None
 
 
 def outermost(frame: FrameType) -> tuple[FrameType, FrameType | None]:

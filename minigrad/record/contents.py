@@ -11,7 +11,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,15 +30,18 @@ SIZES = {"bool": 1, "uint8": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8}
 SIZES |= {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
 
 
-def written(a: np.ndarray | None) -> str | None:
+def written(a: np.ndarray | None, dtype: str = "") -> str | None:
     """Return the elements of an array as base64, row by row, little-endian; None for few, many, unknown or other elements.
+
+    `dtype` is that of the value, if the array may have another one: NumPy has no bfloat16, and holds it as float32.
 
     >>> written(np.arange(17, dtype=np.uint8))
     'AAECAwQFBgcICQoLDA0ODxA='
     """
-    if a is None or not WHOLE < a.size <= MOST or str(a.dtype) not in SIZES or is_meta(a):
+    if a is None or not WHOLE < a.size <= MOST or (dtype or str(a.dtype)) not in SIZES or is_meta(a):
         return None
     a = host(a)
+    a = a.astype(BF2, copy=False) if dtype == "bfloat16" else a
     a = a.view(np.uint16) if a.dtype == BF2 else a  # NumPy cannot swap the bytes of bfloat16
     return base64.b64encode(a.astype(a.dtype.newbyteorder("<"), copy=False).tobytes()).decode()
 
@@ -65,22 +68,25 @@ def fault(text: str, shape: list[int], dtype: str) -> str:
     return ""
 
 
-def contents_of(rec: Record, document: Document, number: Numbers) -> dict[int, str]:
+def contents_of(rec: Any, document: Document, number: Numbers) -> dict[int, str]:
     """Return the elements of a recording's values that no expression gives, as far as they are known."""
     noted_of = dict(zip(number.new.values(), number.new))  # values inside of custom Functions are not among them
-    draws = {number.new[i] for i in rec.draws if i in number.new}
-    label = lambda i: document.values[i].label
-    drawn = {op.id: draws.intersection(i for i in op.inputs if isinstance(i, int)) for op in document.ops}
-    # an operation that draws numbers itself does not name them in its call
-    random = {op.id for op in document.ops if not set(map(label, drawn[op.id])) <= set(re.findall(r"\w+", op.call))}
     found = {}
-    for new in sorted(without_expression(document, random) & noted_of.keys()):
+    for new in sorted(without_expression(document, rec.random(document, number)) & noted_of.keys()):
         noted = rec.values[noted_of[new]]
         if noted.contents is None and not noted.lost:
-            noted.contents = written(noted.array if noted.before is None else noted.before)
+            noted.contents = written(noted.array if noted.before is None else noted.before, noted.form()[0])
         if noted.contents is not None:
             found[new] = noted.contents
     return found
+
+
+def drawing(rec: Record, document: Document, number: Numbers) -> set[int]:
+    """Return the operations that draw random numbers themselves, which their calls do not name."""
+    drawn = {number.new[i] for i in rec.draws if i in number.new}
+    label = lambda i: document.values[i].label
+    reads = {op.id: drawn.intersection(i for i in op.inputs if isinstance(i, int)) for op in document.ops}
+    return {op.id for op in document.ops if not set(map(label, reads[op.id])) <= set(re.findall(r"\w+", op.call))}
 
 
 def without_expression(document: Document, random: Collection[int]) -> set[int]:

@@ -23,6 +23,7 @@ from .values import Event, OpEntry, bottom
 
 if TYPE_CHECKING:
     from .event_log import EventLog
+    from .gradient_flow import GradientFlow
 
 
 class Detach:
@@ -35,8 +36,8 @@ class Detach:
 class Cut:
     """A tensor without the history of another one, on its memory; `group` is the entry of the call, empty until it is used."""
 
-    out: Tensor
-    source: Tensor
+    out: Any
+    source: Any
     edge: Any  # of the source, when it was detached
     at: int  # the value of the source then
     group: OpEntry
@@ -64,7 +65,7 @@ def noted_cut(log: EventLog, how: str, source: Tensor, edge: Any, out: Tensor, c
         log.cuts[id(out)] = Cut(out, source, edge, log.ref(source, "", edge), group)
 
 
-def is_used(log: EventLog, value: int) -> bool:
+def is_used(log: GradientFlow, value: int) -> bool:
     """Return True if an operation has read a value, apart from those that initialize it."""
     return any(value in event.inputs for group in log.groups if not group.inplace for event in group.events)
 

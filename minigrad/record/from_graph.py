@@ -13,7 +13,6 @@ from ..core.engine import reachable
 from ..core.graph import Leaf, Node, history, producer
 from ..core.saved import Saved
 from ..core.tensor import Tensor
-from ..diagnose.first_backward import nearest
 from ..errors import error
 from ..fast.text_plan import is_pointwise
 from ..ops.base.nodes import ShapeOf
@@ -57,23 +56,6 @@ def recorded_graph(what: Any, asked: bool, grad: Any = None) -> Record:
     for edge, seed in zip(edges, seeds):
         run_backward(rec, [edge], asked, seed)
     return rec
-
-
-def shown_record(what: Tensor | Node) -> Record:
-    """Return the record for a display, which never raises and calls no code but backwards; a note names what is left out."""
-    try:
-        return recorded_graph(what, asked=False)
-    except Exception as e:
-        rec = graph_of([edge_of(what)], what)
-        reason = str(getattr(e, "problem", "") or e).partition("\n")[0]
-        rec.notes.append(f"it raises {type(e).__name__}: {reason}")
-        return rec
-
-
-def operations_behind(what: Tensor | Node, most: int) -> int:
-    """Return the number of operations in the graph of a tensor or node, counted up to `most`; 0 inside a transform."""
-    edge = edge_of(what) if what._layer is None else None
-    return 0 if edge is None else len(nearest([edge], most))
 
 
 def edge_of(what: Tensor | Node) -> Any:

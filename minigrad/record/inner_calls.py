@@ -23,7 +23,6 @@ from ..core.saved import Version
 from ..core.tensor import Box, Tensor, wrap
 from ..tensors.nested import tensors_in
 from . import schema
-from .assignments import names_in
 from .event_log import EventLog
 from .numpy_box import Crossings
 from .values import bottom
@@ -123,27 +122,19 @@ def parameters(method: Any) -> tuple[str, ...]:
 
 
 # ---------------------------------------------------------------------- the author's names of saved tensors
-def named_by_author(cls: Any, saved: Sequence[schema.SavedValue]) -> dict[int, str]:
-    """Return the names that a custom Function's author gives to the tensors that it saves: value -> name."""
-    names = saved_names(cls)
+def named_by_author(forward: Any, setup_context: Any, saved: Sequence[schema.SavedValue]) -> dict[int, str]:
+    """Return the names that the author of a custom Function's methods gives to the tensors that it saves: value -> name."""
+    names = saved_names(forward, setup_context)
     pairs = zip(saved, names) if len(saved) == len(names) else ()
     return {one.value: name for one, name in pairs if name.isidentifier()}
 
 
 @cache
-def saved_names(cls: Any) -> tuple[str, ...]:
+def saved_names(*methods: Any) -> tuple[str, ...]:
     """Return the arguments of the one call of save_for_backward in a Function's methods, nothing if there are several calls."""
-    nodes = [node for method in (cls.forward, cls.setup_context) for node in nodes_of(method)]
+    nodes = [node for method in methods for node in nodes_of(method)]
     calls = [node for node in nodes if isinstance(node, ast.Call) and is_attribute(node.func, "save_for_backward")]
     return tuple([ast.unparse(a) for a in calls[0].args]) if len(calls) == 1 else ()
-
-
-@cache
-def unpacked_names(method: Any) -> tuple[str, ...]:
-    """Return the names to which a method assigns `ctx.saved_tensors`."""
-    assigned = [node for node in nodes_of(method) if isinstance(node, ast.Assign)]
-    found = [node.targets[0] for node in assigned if is_attribute(node.value, "saved_tensors")]
-    return tuple(names_in(found[0])) if found else ()
 
 
 def nodes_of(method: Any) -> list[ast.AST]:

@@ -33,6 +33,8 @@ class KeptBytes:
         self._counted: dict[int, Any] = {}  # id of memory -> a weak reference to it
         self.given_up = 0  # number of values of which only statistics were left
 
+    small = 0  # bytes of memory that is always kept
+
     def weigh(self) -> None:
         """Give up the contents of new values beyond the limit."""
         for v in self.values[self._weighed :]:
@@ -42,7 +44,7 @@ class KeptBytes:
             whole = storage(a)
             if id(whole) in self._counted:
                 known = self._counted[id(whole)]
-            elif self.kept + whole.nbytes <= KEPT:
+            elif self.kept + whole.nbytes <= KEPT or whole.nbytes < self.small:
                 known, self.kept = True, self.kept + whole.nbytes
             else:
                 known = False

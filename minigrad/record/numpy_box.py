@@ -132,16 +132,22 @@ def returns(log: Any, seen: Crossings, t: Tensor, line: int | None) -> None:
     """Note that an array becomes a tensor: an output of the operation NumPy that is running, or of a new one."""
     if id(bottom(t)) in log._ids:  # it has been a tensor all the time
         return
+    event = opened(log, seen, line)
+    event.outputs.append(log.ref(t, "computed"))
+
+
+def opened(log: Any, seen: NumPyLines, line: int | None) -> Event:
+    """Return the operation NumPy to which a line belongs that makes a tensor: the one that is running, or a new one."""
     if not is_running(log, seen) or seen.before:
         group = OpEntry("forward", "NumPy", Where(), [])
-        seen.box = Event(NumPy, group, seen.begin())
+        seen.box = Event(NumPy, group, seen.begin(), [])
         group.events = (seen.box,)
         log.groups.append(group)
     seen.lines.append(line)
-    seen.box.outputs = [*seen.box.outputs, log.ref(t, "computed")]
     seen.box.group.where = seen.where()
+    return seen.box
 
 
-def is_running(log: Any, seen: Crossings) -> bool:
+def is_running(log: Any, seen: NumPyLines) -> bool:
     """Return True if the last operation of a method is its operation NumPy."""
     return seen.box is not None and log.groups[-1] is seen.box.group

@@ -19,11 +19,12 @@ from ..diagnose.report import argument_names
 from ..errors import error
 from ..places import user_frame, variables
 from ..scopes import undoing
-from ..tensors.nested import is_tensor, named_in, tensors_in
+from ..tensors.nested import tensors_in
 from . import unseen
 from .live_recordings import remember
 from .recorder import Record
 from .seeds import Seeds, names_of, refuse_gradient
+from .tensor_names import is_module, names_of_tensors
 from .values import NOWHERE
 
 PASSES = ("forward", "backward", "jvp")
@@ -70,14 +71,14 @@ def record(
     name = name or getattr(applied(fn) or fn, "__name__", "")
     rec = Record("jvp" in wanted, name, "" if frame is None else frame.f_code.co_filename, inside, times, contents)
     if not (tangent is None and grad is None):
-        rec.seeds = Seeds(tangent, grad, {} if fn is None else names_around(fn, owner))
+        rec.seeds = Seeds(tangent, grad, {} if fn is None else names_of_tensors(surroundings(fn), module=owner))
     remember(rec)
     if fn is None:
         return rec
     if wanted and not tracks(fn, args):
         args = tuple([a.detach().requires_grad_() if is_float(a) else a for a in args])
     run_passes(rec, fn, args, "backward" in wanted)
-    rec.name_values(names_around(fn, owner))
+    rec.name_values(names_of_tensors(surroundings(fn), module=owner))
     here = rec._places(caller.f_code, caller.f_lasti)
     for group in rec.groups:
         if group.where is here:  # fn itself is an operation: only the line with `record` calls it
@@ -198,39 +199,10 @@ def parameter_names(fn: Callable, count: int) -> list[str]:
     return [*names, *more][:count]
 
 
-def named_tensors(module: Any) -> list[tuple[str, Tensor]]:
-    """Return the parameters and the buffers of a module, with their paths."""
-    buffers = module.named_buffers() if hasattr(module, "named_buffers") else ()
-    return [*module.named_parameters(), *buffers]
-
-
-def names_around(fn: Any, name: str = "") -> dict[int, str]:
-    """Return f's names for tensors, by id: a module's parameters, or the variables that a function closes over.
-
-    `name` is that of a module, if it has one. It, or the module's class, goes before paths that begin with a number.
-    """
+def surroundings(fn: Any) -> dict[str, Any]:
+    """Return the objects that a function accesses besides its arguments, by name: its module, or its globals and closure."""
     owner = getattr(fn, "__self__", fn)
-    if hasattr(owner, "named_parameters"):
-        return {id(t): path_in(owner, name, path) for path, t in named_tensors(owner)}
-    known: dict[int, str] = {}
-    for n, v in closed_over(fn).items():
-        if hasattr(v, "named_parameters"):
-            known.update({id(t): f"{n}.{k}" for k, t in named_tensors(v)})
-        for path, t in named_in(n, v, is_tensor):
-            known.setdefault(id(t), path)
-    return known
-
-
-def path_in(module: Any, name: str, path: str) -> str:
-    """Return the name of a module's parameter: its path, if that begins with an attribute, or the module's name before it.
-
-    >>> from minigrad.nn import Sequential
-    >>> path_in(Sequential(), "", "0.weight"), path_in(Sequential(), "net", "0.weight"), path_in(Sequential(), "", "a.0.b")
-    ('sequential.0.weight', 'net.0.weight', 'a.0.b')
-    """
-    if not path.partition(".")[0].isdigit():
-        return path
-    return f"{name if name.isidentifier() else type(module).__name__.lower()}.{path}"
+    return {"": owner} if is_module(owner) else closed_over(inspect.unwrap(fn))
 
 
 def variable_of(fn: Any, frame: FrameType | None) -> str:

@@ -51,10 +51,10 @@ def reads_of(rec: Record, number: Numbers) -> Iterator[Read]:
     places = {group: i for i, group in enumerate(rec.groups)}
     found = list(rec.reads)
     for group in number.ops:
-        found += [(places[group], value, group.name, group.where, False) for value in sizing(group)]
+        found += [(places[group], value, group.name, group.where, False) for value in rec.sizing(group)]
     seen = set()
     for _, value, how, where, cut in sorted(found, key=lambda read: read[0]):
-        if value in number.new and (key := (value, how, id(where))) not in seen:
+        if value in number.new and (key := (value, how, where.file, where.line, *where.columns)) not in seen:
             seen.add(key)
             yield Read(number.new[value], how, where, cut)
 

@@ -22,7 +22,7 @@ from ..autograd.profiler import Profiler
 from ..core.backward import to_tensor
 from ..core.engine import BackwardRun
 from ..core.frames import OFF, ON, Frame, Layer, apply_at, current, enter, recorder_of, use
-from ..core.saved import plain_tensor, version
+from ..core.saved import Freed, plain_tensor, version
 from ..core.tensor import Tensor
 from ..files import written
 from ..scopes import undoing
@@ -31,11 +31,14 @@ from .backward_callbacks import Running
 from .build import numbered
 from .callbacks import FULL, begin, edges_of, end, ignore, names_of, nodes_of, passed, tracked_noter
 from .callers import arguments_of, called, is_seen
+from .contents import drawing
 from .event_log import NO_LAYERS, EventLog, uncollected
 from .heard import Heard
 from .inner_calls import Inside, watched
 from .kept_bytes import LARGE
-from .show import mimebundle
+from .operation_texts import Wording
+from .reads import sizing
+from .schema import mimebundle
 from .times import Clock
 from .values import Event
 from .write_callbacks import inplace, may_write, note_written
@@ -354,6 +357,13 @@ class Record(Heard, Layer):
         return wraps(method)(lambda *args: watched(self, rec(), name, method, args))
 
     # ------------------------------------------------------------------ the result
+    # what build.py asks of a recording; that of a PyTorch program answers otherwise
+    wording, sizing, random = Wording, staticmethod(sizing), drawing
+
+    def is_freed(self, node: Any) -> bool:
+        """Return True if a backward has freed the tensors that a node saves."""
+        return type(node._saved) is Freed
+
     def number_of_leaf(self, value: int) -> int | None:
         """Return the number of a leaf, by the id of its value in the document, among those that the jvp pass has met."""
         new = numbered(self)[1].new

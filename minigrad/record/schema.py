@@ -13,6 +13,7 @@ from typing import Annotated, Any, TypedDict, TypeVar
 
 import numpy as np
 
+from ..events import intercept
 from .constants import brief
 
 SCHEMA = "minigrad.record/1"
@@ -275,6 +276,11 @@ class Document:
     def to_json(self, indent: int | None = 1) -> str:
         """Return the record as JSON text."""
         return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False)
+
+
+def mimebundle(what: Any, include: Any = None, exclude: Any = None) -> dict:
+    """Return the representations for IPython: text, and a picture if the drawing package is there (minigrad/display.py)."""
+    return intercept.shown(what) or {"text/plain": repr(what)}
 
 
 def with_names(numbers: dict) -> dict:

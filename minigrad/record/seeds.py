@@ -6,7 +6,6 @@ arrays.
 
 from __future__ import annotations
 
-import ast
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,11 +18,11 @@ from ..core.tensor import Tensor
 from ..errors import error
 from ..places import is_library_frame, local_variables
 from .labels import as_expression, as_label
+from .tensor_names import is_module, names_in
 from .values import NOTHING, bottom
 
 RANDOM, FIRST = "random", "first"
 SEED = 0  # of random directions: the same picture in each run
-DEEPEST, LONGEST = 3, 1000  # levels and entries of containers in which a tensor's name is searched
 
 
 class Seeds:
@@ -173,28 +172,17 @@ def names_of(t: Any) -> Iterator[str]:
         yield from paths(t, name, value)
 
 
-def paths(t: Any, name: str, value: Any, depth: int = 0) -> Iterator[str]:
-    """Yield the names of a tensor in a variable: itself, a parameter of a module, an entry, or an attribute of an object.
+def paths(t: Any, name: str, value: Any) -> Iterator[str]:
+    """Yield the names of a tensor in a variable, or in the attributes of an object that the variable holds.
 
     A parameter inside of a module's modules has its path alone as another name: `fc.weight` beside `net.fc.weight`.
-
-    >>> x = Tensor()
-    >>> [*paths(x, "x", x), *paths(x, "batch", {"left": x}), *paths(x, "ws", [None, [x]])]
-    ['x', 'batch["left"]', 'ws[1][0]']
     """
-    if value is t:
-        yield name
-    elif isinstance(value, type | ModuleType) or depth > DEEPEST:
-        return
-    elif hasattr(type(value), "named_parameters"):
-        for path in [path for path, one in value.named_parameters() if one is t]:
-            yield from (path, f"{name}.{path}") if "." in path else (f"{name}.{path}",)
-    elif isinstance(value, dict | list | tuple) and len(value) <= LONGEST:
-        for key, part in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from paths(t, f'{name}["{key}"]' if isinstance(key, str) else f"{name}[{key}]", part, depth + 1)
-    elif not depth and not isinstance(value, Tensor):
-        for key, part in getattr(value, "__dict__", {}).items():
-            yield from paths(t, f"{name}.{key}", part, DEEPEST)
+    holds = is_module(value) or isinstance(value, type | ModuleType | Tensor) or type(value) is type(t)
+    parts = [] if holds else [(f"{name}.{key}", part) for key, part in getattr(value, "__dict__", {}).items()]
+    for variable, one in ((name, value), *parts):
+        for path, _ in names_in(variable, one, lambda one: one is t):
+            inside = path.removeprefix(f"{variable}.")
+            yield from (inside, path) if is_module(one) and "." in inside else (path,)
 
 
 def is_among(given: str, names: Iterable[str]) -> bool:
@@ -205,14 +193,3 @@ def is_among(given: str, names: Iterable[str]) -> bool:
     """
     words = lambda name: re.findall(r"\w+", name)
     return any(words(given) in (words(name), words(as_expression(name)), [as_label(name)]) for name in names)
-
-
-def parsed(text: str) -> tuple[str, Any]:
-    """Return the name and the value of x=[1, 0], or of x=random; raise ValueError for other texts.
-
-    >>> parsed("x=[1, 0]"), parsed("y = random"), parsed("[2.0]")
-    (('x', [1, 0]), ('y', 'random'), ('', [2.0]))
-    """
-    name, _, value = text.partition("=") if "=" in text else ("", "", text)
-    value = value.strip()
-    return name.strip(), value if value in (RANDOM, FIRST) else ast.literal_eval(value)

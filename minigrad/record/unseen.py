@@ -22,7 +22,7 @@ from ..core import engine
 from ..core.context import Ctx
 from ..core.engine import reachable
 from ..core.frames import ON, use
-from ..core.graph import Leaf, Node, OutputEdge, history
+from ..core.graph import Leaf, Node, OutputEdge
 from ..core.saved import Freed, Saved
 from ..core.tensor import wrap
 from ..errors import suppressed_warnings
@@ -35,14 +35,6 @@ FREED = "the program's own backward has freed the saved tensors; call backward(r
 PACKED = "it would call the program's hooks for saved tensors, or a checkpointed function; viz.draw and explain do"
 LARGEST = 10_000_000  # elements of all results in a graph whose backward runs unasked
 HOOKS = "the program's hooks are not called here, so these are the gradients without them"
-
-
-def add_backward(rec: Record) -> None:
-    """Add a backward pass from each result of a recording from which the program did not run it itself."""
-    began = {root for run in rec.runs for root in run.roots}
-    outs = [rec.values[number].tensor for number in rec.outputs if number not in began]
-    for root in [history(t) for t in outs if t is not None and t.requires_grad]:
-        run_backward(rec, [root], asked=False)
 
 
 def run_backward(rec: Record, roots: Sequence, asked: bool, seed: np.ndarray | None = None) -> None:

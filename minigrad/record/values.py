@@ -6,18 +6,22 @@ Values are referred to by their number in the recording, so that holders can be 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays.kinds import host
+from ..arrays.devices import CPU
+from ..arrays.kinds import host, place
 from ..core.tensor import Box, Tensor
 from .schema import Where
 
 NOWHERE = Where()
+DEVICE = str(CPU)
 UNKNOWN = {"const": "…"}  # an argument that the graph does not contain
 
 
@@ -61,6 +65,11 @@ class ValueInfo:
         """True if the memory was written since."""
         return self.lost or self.before is not None
 
+    @property
+    def identity(self) -> int:
+        """The number by which it is the same value in the recordings of a Function's methods."""
+        return id(self.array)
+
     def held(self) -> Any:
         """Return the array, or a copy of its content before it was written."""
         return self.array if self.before is None else self.before
@@ -69,12 +78,24 @@ class ValueInfo:
         """Return the same in the host's memory."""
         return host(self.held())
 
+    def form(self) -> tuple[str, str, int]:
+        """Return the dtype, the device and the number of bytes."""
+        dtype = np.dtype(self.dtype or "f4")
+        device = DEVICE if self.array is None else str(place(self.array))
+        return name_of(dtype), device, math.prod(self.shape) * dtype.itemsize
+
     def content(self) -> np.ndarray | None:
         """Return the elements as far as they are known; None if only statistics are left."""
         if self.array is not None and not self.lost:
             return self.numbers()
         few = (self.summary or {}).get("values")
         return None if few is None else np.reshape(np.array(few, np.dtype(self.dtype)), self.shape)
+
+
+@cache
+def name_of(dtype: np.dtype) -> str:
+    """Return the name of a dtype, which takes NumPy 3 us to find."""
+    return str(dtype)
 
 
 class Ref(NamedTuple):
@@ -126,8 +147,9 @@ class Flow(NamedTuple):
 class OpEntry:
     """One operation of the record: the events that ran for it, and the gradients that flowed through it."""
 
-    __slots__ = ("again", "arguments", "edges", "events", "function", "inplace", "kept", "layers", "modules", "name", "nodes",
-                 "of", "phase", "run", "sights", "tangents", "tracks", "transfers", "upstreams", "where", "given")  # fmt: skip
+    __slots__ = ("again", "arguments", "cut", "edges", "events", "function", "given", "inplace", "kept", "layers", "modules",
+                 "name", "nodes", "of", "phase", "run", "sights", "tangents", "tracks", "transfers", "upstreams",
+                 "where")  # fmt: skip
 
     def __init__(self, phase: str, name: str, where: Where, layers: Any, of: OpEntry | None = None):
         self.phase, self.name, self.where, self.layers, self.of = phase, name, where, layers, of
@@ -135,6 +157,7 @@ class OpEntry:
         self.modules: list[str] = NO_MODULES  # the modules around it, outermost first
         self.tracks = True  # False under no_grad
         self.inplace = self.again = False  # again: repeated for a checkpoint; `of` is the original
+        self.cut: str | None = None  # why no gradient passes, if that was known when it ran (cuts.py)
         self.events: tuple[Event, ...] = ()
         self.sights: tuple[Event, ...] = ()  # the same as transforms saw it
         self.nodes: tuple = ()

@@ -1,4 +1,4 @@
-"""Kernels of batch, group and instance norm say what the definitions say."""
+"""Kernels of norms, and of softmax and losses along other dimensions than the last, say what the definitions say."""
 
 import numpy as np
 import pytest
@@ -11,11 +11,14 @@ from tests.kernels.definitions import agree, numbers
 F = minigrad.nn.functional
 
 
+pytestmark = pytest.mark.filterwarnings(r"ignore:(?s).*\[one-class\]")  # sizes of 1 are tried, too
+
+
 def batch(x, w, b):
     return F.batch_norm(x, None, None, w, b, True)
 
 
-FUNCTIONS = {
+NORMS = {
     "batch": batch,
     "batch without a weight": lambda x, w, b: batch(x, None, b) + w.sum(),
     "batch without both": lambda x, w, b: batch(x, None, None) + w.sum() + b.sum(),
@@ -28,13 +31,50 @@ SHAPES = [(5, 6, 30), (4, 6, 3, 2), (3, 6, 70, 40), (2, 6, 3, 2, 4)]
 
 @FLOATS
 @pytest.mark.parametrize("shape", [*SHAPES, (40, 6), (150, 6)])
-@pytest.mark.parametrize("name", some(FUNCTIONS, 6))
-def test_kernels_compute_what_the_definitions_say(name, shape, dtype, monkeypatch):
+@pytest.mark.parametrize("name", some(NORMS, 6))
+def test_norms_are_what_the_definitions_say(name, shape, dtype, monkeypatch):
     if name == "instance" and len(shape) == 2:
         return
     x, w, b = numbers(shape, dtype), numbers((6,), dtype, 2), numbers((6,), dtype, 3)
     if len(shape) > 2 or name != "group":
-        agree(monkeypatch, FUNCTIONS[name], x, w, b, scale=100)
+        agree(monkeypatch, NORMS[name], x, w, b, scale=100)
+
+
+def loss(x, **options):
+    target = np.arange(x.numel() // x.shape[1]).reshape(x.shape[0], *x.shape[2:]) * 7 % x.shape[1]
+    return F.cross_entropy(x, minigrad.tensor(target), reduction="none", **options)
+
+
+COLUMNS = {
+    "softmax": lambda x: x.softmax(1),
+    "log_softmax": lambda x: x.log_softmax(1),
+    "cross_entropy": loss,
+    "cross_entropy without a class": lambda x: loss(x, ignore_index=1),
+}
+COLUMN_SHAPES = [(3, 7, 5), (2, 21, 8, 9), (1, 2, 1000), (2, 1, 40), (1, 9000, 3), (4, 3, 2)]
+
+
+@FLOATS
+@pytest.mark.parametrize("shape", COLUMN_SHAPES)
+@pytest.mark.parametrize("name", some(COLUMNS, 2))
+def test_columns_are_what_the_definitions_say(name, shape, dtype, monkeypatch):
+    agree(monkeypatch, COLUMNS[name], numbers(shape, dtype), scale=60)
+
+
+@pytest.mark.parametrize("name", some(COLUMNS, 2))
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
+def test_infinities_and_nan_stay_in_their_column(name, odd, monkeypatch):
+    x = numbers((3, 7, 20))
+    x[0, 3, 4] = x[1, 0, 5] = x[1, 6, 5] = odd
+    x[2, :, 7] = odd
+    agree(monkeypatch, COLUMNS[name], x)
+
+
+def test_classes_are_checked():
+    x = minigrad.tensor(numbers((20, 10, 30)))
+    for wrong in (10, -1):
+        with pytest.raises(IndexError, match=f"Target {wrong} is out of bounds for 10 classes"):
+            F.cross_entropy(x, minigrad.full((20, 30), wrong))
 
 
 def test_running_statistics_are_moved_alike(monkeypatch):

@@ -10,7 +10,7 @@ import minigrad
 from minigrad.kernels import pointwise_calls, threads
 from minigrad.nn import functional as F
 from tests.floats import some
-from tests.kernels import test_channels, test_columns, test_conv, test_reductions, test_rows
+from tests.kernels import test_channels, test_conv, test_reductions, test_rows
 from tests.kernels.definitions import from_several_threads, numbers
 
 T = minigrad.tensor
@@ -82,13 +82,16 @@ WHOLE = {  # functions of arrays of these shapes
     "scans": (lambda x: x.cumsum(1) * (x / 9).cumprod(1) + x.cummax(1).values, (9, 30, 3)),
     "products": (lambda x: x.prod(0).sum() * x.prod(1).sum() * x.prod(2), (9, 30, 3)),
     "windows": (lambda x: F.max_pool2d(x, 2).sum() * F.max_pool2d(x, 3, 2, 1), (6, 5, 8, 8)),
-    "places": (lambda x: x.gather(1, T(I)).index_select(2, T(I[0, 0] % 5)).sum() * x.scatter_add(1, T(I), x), (9, 8, 8)),
+    "places": (
+        lambda x: x.gather(1, T(I)).index_select(2, T(I[0, 0] % 5)).sum() * x.scatter_add(1, T(I), x),
+        (9, 8, 8),
+    ),
     "sums": (lambda x: x.sum(2).sum(0) * x.sum(), (6, 7, 50)),
     "convolutions": (lambda *given: test_conv.convolved(*given), *[a.shape for a in test_conv.PARAMETERS]),
 }
 ALONG = {
-    **{f"{name} of channels": (f, (9, 6, 30), (6,), (6,)) for name, f in test_channels.FUNCTIONS.items()},
-    **{f"{name} of columns": (f, (9, 7, 30)) for name, f in test_columns.FUNCTIONS.items()},
+    **{f"{name} of channels": (f, (9, 6, 30), (6,), (6,)) for name, f in test_channels.NORMS.items()},
+    **{f"{name} of columns": (f, (9, 7, 30)) for name, f in test_channels.COLUMNS.items()},
     **{f"{name} of rows": (f, (40, 60)) for name, f in test_rows.FUNCTIONS.items()},
     **{
         f"{name} over {dims}": (

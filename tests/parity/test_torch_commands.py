@@ -343,17 +343,16 @@ def test_a_paused_recording_keeps_nothing_of_the_steps_that_run():
     from viz.pytorch.torch_recording import TorchRecording
 
     w = torch.ones(2, requires_grad=True)
-    recording = TorchRecording(("forward", "backward"), "loss")
-    recorder = recording.recorder
+    recorder = TorchRecording(("forward", "backward"), "loss")
 
     def step():
         w.grad = None
         (w * 2).sum().backward()
         with torch.no_grad():
             w.sub_(w.grad)
-        return len(recorder.tensors), len(recorder.backward.arrived), len(recorder.calls)
+        return len(recorder.tensors), len(recorder.whole), len(recorder.groups)
 
-    with recording:
+    with recorder:
         step()
         recorder.pause()
         kept = step()

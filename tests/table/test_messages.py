@@ -98,7 +98,7 @@ def test_an_argument_that_is_no_tensor_is_refused_by_name_and_type(name):
 
 
 DIMENSIONS = "dim dim0 dim1 axis0 axis1 start_dim end_dim source destination".split()
-UNCHECKED = {"linalg.matrix_norm", "renorm"}  # wants two; scales nothing (no error yet)
+UNCHECKED = {"linalg.matrix_norm"}  # wants two
 
 
 def dimensions(name):

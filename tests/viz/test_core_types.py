@@ -19,19 +19,16 @@ def test_the_quickest_core_type_is_to_be_set():
     assert said == "`export OPENBLAS_CORETYPE=Haswell` before Python starts: matrix products then take 0.50 of the time"
 
 
-def test_a_small_gain_is_not_worth_a_variable():
+def test_a_small_gain_and_none_at_all_are_not_worth_a_variable():
     assert not advice(speed(1.19), {"Haswell": speed(1.0)})
     assert advice(speed(1.21), {"Haswell": speed(1.0)})
+    assert not advice(speed(1.0), {})
 
 
 def test_none_at_all_is_preferred_where_it_is_about_as_quick():
     said = advice(speed(2.0), {None: speed(1.1), "Haswell": speed(1.0)})
     assert said == "unset OPENBLAS_CORETYPE: matrix products then take 0.55 of the time"
     assert "=Haswell" in advice(speed(2.0), {None: speed(1.9), "Haswell": speed(1.0)})
-
-
-def test_without_other_core_types_there_is_no_advice():
-    assert not advice(speed(1.0), {})
 
 
 @pytest.mark.parametrize(
@@ -66,6 +63,8 @@ def test_doctor_finds_out_that_a_wrong_core_type_is_set(monkeypatch):
     monkeypatch.delenv(core_types.VARIABLE, raising=False)
     if not tried(None).core:
         pytest.skip("NumPy has another library than OpenBLAS")
+    seconds = lambda core_type: [0.05 if core_type == "Prescott" else 0.01] * 2  # a busy machine's own say nothing
+    monkeypatch.setattr(core_types, "tried", lambda core_type: Speed(tried(core_type).core, *seconds(core_type)))
     monkeypatch.setenv(core_types.VARIABLE, "Prescott")
     (found,) = products()
     assert "OPENBLAS_CORETYPE" in found.advice and "of the time" in found.advice

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
@@ -157,8 +158,6 @@ class Directions:
 
 def seeds_from(option: str, texts: list[str] | None) -> Any:
     """Return the values of --tangent or --grad: None, a dictionary by names, or a single value without a name."""
-    from minigrad.record.seeds import parsed
-
     found: dict[str, Any] = {}
     for text in texts or ():
         try:
@@ -214,3 +213,16 @@ class Processes:
             raise Usage("--color time is for a single process. With --ranks, --timeline draws the times.")
         if self.timeline and kind not in ("svg", "png", "pdf", "json"):
             raise Usage(f"--timeline cannot write {kind}. Use .svg, .png, .pdf, or .json for a trace.")
+
+
+def parsed(text: str) -> tuple[str, Any]:
+    """Return the name and the value of x=[1, 0], or of x=random; raise ValueError for other texts.
+
+    >>> parsed("x=[1, 0]"), parsed("y = random"), parsed("[2.0]")
+    (('x', [1, 0]), ('y', 'random'), ('', [2.0]))
+    """
+    from minigrad.record.seeds import FIRST, RANDOM
+
+    name, _, value = text.partition("=") if "=" in text else ("", "", text)
+    value = value.strip()
+    return name.strip(), value if value in (RANDOM, FIRST) else ast.literal_eval(value)

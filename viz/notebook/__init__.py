@@ -57,16 +57,31 @@ def mimebundle(what: Any) -> dict[str, str]:
 
 def drawn_graph(what: Any) -> Drawing | None:
     """Draw the graph behind a tensor or node, as far as it is known; None without a graph, or for a large one."""
-    from minigrad.record.from_graph import operations_behind, shown_record
+    from minigrad.diagnose.first_backward import nearest
+    from minigrad.record.from_graph import edge_of
 
-    if not 0 < operations_behind(what, SMALL + 1) <= SMALL:
+    edge = edge_of(what) if what._layer is None else None
+    if edge is None or not 0 < len(nearest([edge], SMALL + 1)) <= SMALL:  # a graph inside a transform, or a large one
         return None
-    rec = shown_record(what)
+    rec = recorded(what)
     name_after_cells(rec)
     drawing = drawn(document_of(rec), rec.notes)
     for note in rec.notes[:1]:
         drawing.remark = f"{note}." if "backward" in drawing.passes else f"The backward pass is left out: {note}."
     return drawing
+
+
+def recorded(what: Any) -> Any:
+    """Return the record of a graph, which calls no code but backwards; where that raises, a note names what is left out."""
+    from minigrad.record.from_graph import edge_of, graph_of, recorded_graph
+
+    try:
+        return recorded_graph(what, asked=False)
+    except Exception as e:
+        rec = graph_of([edge_of(what)], what)
+        reason = str(getattr(e, "problem", "") or e).partition("\n")[0]
+        rec.notes.append(f"it raises {type(e).__name__}: {reason}")
+        return rec
 
 
 def brief(drawing: Drawing) -> dict[str, str]:

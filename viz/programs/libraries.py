@@ -238,8 +238,9 @@ def _recorded(
     """Record a program that computes with minigrad."""
     import minigrad
     from minigrad.core.frames import current, recorder_of
+    from minigrad.core.graph import history
     from minigrad.record.from_graph import add_unseen
-    from minigrad.record.unseen import add_backward
+    from minigrad.record.unseen import run_backward
 
     def whole() -> Any:
         recorder_of(current()).adds_unseen = add_unseen  # all that the program computes is to be seen
@@ -247,8 +248,11 @@ def _recorded(
 
     now = [one for one in passes if not (unseen and one == "backward")]
     rec = minigrad.record(whole, passes=now, name=name, inside=True, times=times, contents=True, **seeds)
-    if unseen and "backward" in passes:
-        add_backward(rec)
+    if unseen and "backward" in passes:  # one from each result from which the program did not run it itself
+        began = {root for run in rec.runs for root in run.roots}
+        outs = [rec.values[number].tensor for number in rec.outputs if number not in began]
+        for root in [history(t) for t in outs if t is not None and t.requires_grad]:
+            run_backward(rec, [root], asked=False)
     return rec
 
 

@@ -19,12 +19,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from threading import get_ident
+from types import FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad.core.frames import OFF, ON, current, recorder_of
-from minigrad.record.callers import called_by_user
+from minigrad.core.frames import OFF, ON, call_in, current, recorder_of
+from minigrad.record.callers import OUTSIDE
 
 from ..errors import Usage
 from .last_backward import Backwards
@@ -242,3 +243,12 @@ def silent(wanted: bool = True) -> Iterator[None]:
         return
     with open(os.devnull, "w", encoding="utf-8") as nothing, redirect_stdout(nothing), redirect_stderr(nothing):
         yield
+
+
+def called_by_user(frame: FrameType | None) -> bool:
+    """Return True if no layer between the user's code and a frame of an operation returns to its own context afterwards."""
+    while frame is not None and frame.f_code.co_filename not in OUTSIDE:
+        if frame.f_code is call_in.__code__:
+            return False
+        frame = frame.f_back
+    return frame is not None

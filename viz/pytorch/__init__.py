@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .torch_document import TorchRecord
+    from .torch_recording import TorchRecord
 
 PASSES = ("forward", "backward", "jvp")
 

@@ -87,7 +87,7 @@ def run_engine(roots: Any, grads: Any, keep: bool, create: bool, *more: Any, **o
     recorder = RUNNING.recorders[-1] if RUNNING.recorders else None
     if recorder is None or recorder.paused:
         return ENGINE(roots, grads, keep, create, *more, **others)
-    with recorder.backward.begins(roots, where(sys._getframe(1)), keep, create):
+    with recorder.begins(roots, where(sys._getframe(1)), keep, create):
         return ENGINE(roots, grads, keep, create, *more, **others)
 
 

@@ -11,119 +11,133 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from torch.utils._pytree import tree_map
 
 import minigrad
 from minigrad.core.frames import ON, use
 from minigrad.core.tensor import wrap
 from minigrad.errors import suppressed_warnings
+from minigrad.record.cuts import Detach
 from minigrad.record.kept_bytes import KEPT
 from minigrad.record.recorder import Record
 from minigrad.record.unseen import as_far_as_memory_goes
-from minigrad.record.values import elements
+from minigrad.record.values import OpEntry, elements
 from minigrad.tensors.nested import tensors_in
 
-from .torch_document import Call, Noted
 from .torch_graph import Backward
-from .torch_replay import array, function_of, largest, near, plain
+from .torch_replay import array, function_of, instead, largest, near
+from .torch_values import Call, Noted, inputs_of
 
 
 class Chain:
     """The operations behind some results, run again in minigrad."""
 
-    def __init__(self, calls: list[Call], outputs: list[Noted], backward: Backward):
-        self.backward, self.tensors, self.runs = backward, {}, backward.shown(outputs)
-        self.calls = operations_behind(calls, outputs)
+    def __init__(self, theirs: Backward):
+        theirs.settle()
+        self.theirs, self.tensors, self.runs = theirs, {}, theirs.shown_runs()
+        self.gradients = theirs.gradients_in(self.runs)
         self.rec = Record()
         with suppressed_warnings(), minigrad.random.fork_rng(), use(ON), self.rec:
-            for call in self.calls:
-                self.run(call)
+            for group in operations_behind(theirs.groups, theirs.outputs):
+                self.run(group)
             with as_far_as_memory_goes(self.rec):
-                self.pull(outputs)
-        self.rec.outputs = [self.rec.ref(self.tensor(o)) for o in outputs]
+                self.pull(theirs.outputs)
+        self.rec.outputs = [self.rec.ref(self.tensor(o)) for o in theirs.outputs]
         self.rec.settle()
         for value, t in self.tensors.items():
-            self.rec.values[self.rec.ref(t)].name = value.name
+            self.rec.values[self.rec.ref(t)].name = theirs.values[value].name
 
-    def tensor(self, value: Noted) -> Any:
+    def held(self, value: int) -> np.ndarray:
+        """Return the elements of a value; raise ValueError if minigrad does not support them."""
+        return held(self.theirs.values[value])
+
+    def tensor(self, value: int) -> Any:
         """Return the tensor for a value; a value that no operation here made becomes a leaf."""
         if value not in self.tensors:
-            t = wrap(np.array(held(value)))
-            begins = value.kind == "computed" and self.backward.gradient(value, self.runs) is not None
-            self.tensors[value] = t.requires_grad_() if value.kind == "parameter" or begins else t
+            t, kind = wrap(np.array(self.held(value))), self.theirs.values[value].kind
+            begins = kind == "computed" and value in self.gradients
+            self.tensors[value] = t.requires_grad_() if kind == "parameter" or begins else t
             self.rec.ref(t)
         return self.tensors[value]
 
-    def run(self, call: Call) -> None:
+    def run(self, group: OpEntry) -> None:
         """Run an operation, and attribute it to the user's line."""
         self.rec.settle()
         before = len(self.rec.groups)
-        args, kwargs = tree_map(
-            lambda a: self.tensor(a) if isinstance(a, Noted) else plain(a), (call.args, call.kwargs)
-        )
-        outs: list = []
         try:
-            with minigrad.set_grad_enabled(call.tracks):
-                called = function_of(call.word.rstrip("_") if call.inplace else call.word)
-                outs = list(tensors_in(called(*args, **kwargs)))
-            known = call.cls is None and not any(call.dims.values()) and bool(outs)
-            read = max([largest(array(one, call)) for one in call.inputs if isinstance(one, Noted)], default=0.0)
-            alike = known and all(near(elements(t), array(o, call), read) for t, o in zip(outs, call.outputs))
+            outs = self.again(group)
         except Exception:  # minigrad lacks the operation, or takes other arguments
-            alike = False
-        if not alike:
+            outs = None
+        if outs is None:
             self.rec.settle()
             before = len(self.rec.groups)
-            outs = self.as_recorded(call)
-        self.tensors |= dict(zip(call.outputs, outs))
+            outs = self.as_recorded(group)
+        self.tensors |= dict(zip(group.events[0].outputs, outs))
         self.rec.settle()
-        for group in self.rec.groups[before:]:
-            group.where, group.modules, group.layers = call.where, call.modules, call.layers
-            group.function = call.function
+        for made in self.rec.groups[before:]:
+            made.where, made.modules, made.layers = group.where, group.modules, group.layers
+            made.function = group.function
 
-    def as_recorded(self, call: Call) -> list:
+    def again(self, group: OpEntry) -> list | None:
+        """Return the results of an operation in minigrad; None if they are not those of PyTorch."""
+        if not isinstance(group, Call):  # a tensor is detached, or lines of NumPy
+            return [self.tensor(group.events[0].inputs[0]).detach()] if group.events[0].cls is Detach else None
+        args, kwargs = instead(self.tensor, group)
+        with minigrad.set_grad_enabled(group.tracks):
+            called = function_of(group.word.rstrip("_") if group.inplace else group.word)
+            outs = list(tensors_in(called(*args, **kwargs)))
+        if group.cls is not None or any(group.dims.values()) or not outs:
+            return None
+        number = lambda value: array(self.theirs.values[value], group)
+        read = max([largest(number(one)) for one in group.read], default=0.0)
+        return outs if all(near(elements(t), number(o), read) for t, o in zip(outs, group.event.outputs)) else None
+
+    def as_recorded(self, group: OpEntry) -> list:
         """Apply a Function that returns the operation's recorded numbers, in forward and backward."""
-        operands = list(dict.fromkeys([one for one in call.inputs if isinstance(one, Noted)]))
-        gives = {value: total for value in operands if (total := self.sent(call, value)) is not None}
+        operands, outputs = list(dict.fromkeys(inputs_of(group.events[0]))), group.events[0].outputs
+        gives = {value: total for value in operands if (total := self.sent(group, value)) is not None}
 
         def forward(ctx: Any, *given: Any) -> tuple:
-            made = tuple([wrap(np.array(held(o))) for o in call.outputs])
+            made = tuple([wrap(np.array(self.held(o))) for o in outputs])
             ctx.mark_non_differentiable(*[t for t in made if not t.is_floating_point()])
             return made
 
         def backward(ctx: Any, *grads: Any) -> tuple:
             return tuple([wrap(gives[value]) if value in gives else None for value in operands])
 
-        if call.cls is not None:  # an explanation shows the location of the user's backward
-            theirs = call.cls.backward.__code__
+        if (
+            isinstance(group, Call) and group.cls is not None
+        ):  # an explanation shows the location of the user's backward
+            theirs = group.cls.backward.__code__
             backward.__code__ = backward.__code__.replace(
                 co_filename=theirs.co_filename, co_firstlineno=theirs.co_firstlineno
             )
         methods = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
-        made = type(call.name, (minigrad.autograd.Function,), methods)
+        made = type(group.name, (minigrad.autograd.Function,), methods)
         return list(tensors_in(made.apply(*[self.tensor(value) for value in operands])))
 
-    def sent(self, call: Call, value: Noted) -> np.ndarray | None:
+    def sent(self, group: OpEntry, value: int) -> np.ndarray | None:
         """Return an operation's contribution to the gradient of an operand, over the runs of backward that are explained."""
         shown = {run.number for run in self.runs}
-        counted = [gives for run, one, _, gives in call.flows if one is value and run in shown]
-        return np.array(sum(held(gives) for gives in counted)) if counted else None
+        counted = [flow.gives for flow in group.edges if flow.value == value and flow.run in shown]
+        return np.array(sum(self.held(gives) for gives in counted)) if counted else None
 
-    def replaced(self, value: Noted) -> np.ndarray | None:
+    def replaced(self, value: int) -> np.ndarray | None:
         """Return the gradient of a value if it is not what operations sent, because of a hook or as a backward began there."""
         runs = [run.number for run in self.runs if not run.differentiated]
-        sent = self.backward.given.get(value, {})
-        parts = [held(gives) for run in runs for gives in sent.get(run, ())]
-        whole = self.backward.gradient(value, self.runs) if parts else None
-        if whole is None or near(np.array(sum(parts)), held(whole), max(map(largest, parts))):
+        sent = self.theirs.given.get(value, {})
+        parts = [self.held(gives) for run in runs for gives in sent.get(run, ())]
+        if not parts:
             return None
-        return held(whole)
+        whole = self.held(self.gradients[value])
+        return None if near(np.array(sum(parts)), whole, max(map(largest, parts))) else whole
 
-    def pull(self, outputs: list[Noted]) -> None:
+    def pull(self, outputs: list[int]) -> None:
         """Run backward from the recorded gradients of the results; where a hook replaced one, it is replaced here."""
         roots = [self.tensor(o) for o in outputs]
-        given = [self.backward.gradient(o, self.runs) for o in outputs]
-        seeds = [t.new_ones(t.shape) if g is None else wrap(np.array(held(g))) for t, g in zip(roots, given)]
+        seeds = [
+            wrap(np.array(self.held(self.gradients[o]))) if o in self.gradients else t.new_ones(t.shape)
+            for t, o in zip(roots, outputs)
+        ]
         leaves = [t for t in self.tensors.values() if t.requires_grad and t.is_leaf]
         pairs = [(t, seed) for t, seed in zip(roots, seeds) if t.requires_grad]
         for value, t in self.tensors.items():
@@ -135,13 +149,13 @@ class Chain:
             minigrad.autograd.grad(ends, leaves, starts, allow_unused=True)
 
 
-def operations_behind(calls: list[Call], outputs: list[Noted]) -> list[Call]:
+def operations_behind(groups: list[OpEntry], outputs: list[int]) -> list[OpEntry]:
     """Return the forward operations that some values depend on."""
     wanted, found = set(outputs), []
-    for call in reversed(calls):
-        if call.phase == "forward" and wanted & set(call.outputs):
-            found.append(call)
-            wanted |= {one for one in call.inputs if isinstance(one, Noted)}
+    for group in reversed(groups):
+        if group.phase == "forward" and group.events and wanted & set(group.events[0].outputs):
+            found.append(group)
+            wanted.update(inputs_of(group.events[0]))
     return found[::-1]
 
 

@@ -7,30 +7,19 @@ A detached tensor is a separate value from its first use on; until then a write 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from minigrad.record.cuts import is_flat
-from minigrad.record.schema import CALLS
+from minigrad.record.cuts import Cut, Detach, is_flat, is_used
+from minigrad.record.values import Event, OpEntry
 
 from .torch_contents import READING
-from .torch_document import Call, Noted, bottom
 from .torch_tangents import may_write, tangent_of
+from .torch_values import Call, bottom
 
 if TYPE_CHECKING:
     from .torch_recorder import Recorder
-
-
-@dataclass(eq=False)
-class Cut:
-    """A tensor without the history of its source; `call` has no results until something reads the tensor."""
-
-    out: torch.Tensor
-    source: torch.Tensor
-    at: Noted  # the value of the source when it was detached
-    call: Call
 
 
 class Cuts:
@@ -40,7 +29,7 @@ class Cuts:
         self.recorder = recorder
         self.cuts: dict[int, Cut] = {}
         self.writing: set[int] = set()
-        self.tensors: dict[Noted, torch.Tensor] = {}  # of their values
+        self.tensors: dict[int, torch.Tensor] = {}  # of their values
 
     def of(self, t: torch.Tensor) -> Cut | None:
         """Return how a tensor was detached; None for others, and for one that is being written without ever being read."""
@@ -49,12 +38,12 @@ class Cuts:
 
     def is_apart(self, t: torch.Tensor) -> bool:
         """Return True if a detached tensor is a separate value by now."""
-        return (cut := self.of(t)) is not None and bool(cut.call.outputs)
+        return (cut := self.of(t)) is not None and bool(cut.group.events)
 
-    def before(self, t: torch.Tensor) -> Noted | None:
+    def before(self, t: torch.Tensor) -> int | None:
         """Return the value of a tensor; None for a detached one that nothing has read, which has no value yet."""
         cut = self.of(bottom(t))
-        return None if cut is not None and not cut.call.outputs else self.recorder.ref(t)
+        return None if cut is not None and not cut.group.events else self.recorder.ref(t)
 
     def note(self, name: str, source: torch.Tensor, out: torch.Tensor, tracked: bool, at: Any, where: Any) -> bool:
         """Note that a call takes a tensor out of its history, from its value `at`; return False if it has none."""
@@ -70,32 +59,28 @@ class Cuts:
         if low is bottom(source):
             self.recorder.tangents.forget(low)
         frozen = known is None and name == "requires_grad_"
-        if frozen and not any(at in call.inputs for call in self.recorder.calls if not call.inplace):
-            self.recorder.reads.append((len(self.recorder.calls), at, name, where, True))
+        if frozen and not is_used(self.recorder, at):
+            self.recorder.reads.append((len(self.recorder.groups), at, name, where, True))
             return False
         if known is None:
-            call = Call("forward", name, where)
-            call.word, call.labels, call.formula = "detach", ["input"], f"{name}(input)"
-            call.cut, call.layers = name, self.recorder.layers()
-            self.recorder.calls.append(call)
-            known = Cut(low, bottom(source), at, call)
+            group = OpEntry("forward", name, where, self.recorder.layers())
+            self.recorder.groups.append(group)
+            known = Cut(low, bottom(source), None, at, group)
         self.cuts[id(low)] = known
         return True
 
-    def behind(self, cut: Cut) -> Noted:
+    def behind(self, cut: Cut) -> int:
         """Return the value of a detached tensor, which is new at its first use, and if its memory was written."""
         rec, t = self.recorder, cut.out
-        if cut.call.outputs and rec.has_current_value(t):
+        if cut.group.events and rec.has_current_value(t):
             return rec._known[id(t)][2]
         source = cut.at if t is cut.source else rec.ref(cut.source)
-        if cut.call.outputs or source is not cut.at:
-            before, cut.call = cut.call, Call("forward", cut.call.name, cut.call.where)
-            for name in ("cut", "word", "labels", "formula", "layers"):
-                setattr(cut.call, name, getattr(before, name))
-            rec.calls.append(cut.call)
-        value = Noted(t, "computed")
+        if cut.group.events or source != cut.at:
+            cut.group = OpEntry("forward", cut.group.name, cut.group.where, cut.group.layers)
+            rec.groups.append(cut.group)
+        value = rec.add(t, "computed")
         self.tensors[value] = t
-        cut.call.inputs, cut.call.args, cut.call.outputs = [source], (source,), [value]
+        cut.group.events = (Event(Detach, cut.group, [source], [value]),)
         return rec.assign(t, value)
 
     def begin(self, run: Any, name: str, args: tuple, kwargs: dict) -> None:
@@ -103,7 +88,7 @@ class Cuts:
         self.writing.clear()
         first = bottom(args[0]) if args and isinstance(args[0], torch.Tensor) else None
         cut = self.cuts.get(id(first))
-        unused = cut is not None and not cut.call.outputs
+        unused = cut is not None and not cut.group.events
         if unused and (name.strip("_") in READING or may_write(run, name, args, kwargs)):
             self.writing.add(id(first))
 
@@ -126,8 +111,3 @@ def reason(call: Call, given: list[torch.Tensor], made: list[torch.Tensor]) -> s
     if not call.tracks and smooth:
         return "no_grad"
     return call.name if call.cls is None else "mark_non_differentiable"
-
-
-def is_noted(call: Call) -> bool:
-    """Return False for the call that detached a tensor which nothing has read."""
-    return bool(call.outputs) or call.name not in CALLS or call.word != "detach"

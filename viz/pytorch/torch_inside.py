@@ -1,27 +1,33 @@
 """The inside of a PyTorch custom Function: each of its methods runs under its own recording, nested in the outer one.
 
 PyTorch looks up a method when it calls it.  So a class used under a recording gets methods that first check whether this
-thread is recording.  The ctx, which is the node of the results, identifies the operation that a method ran for.
+thread is recording.  The ctx, which is the node of the results, identifies the operation that a method ran for.  What a method
+computes with NumPy is one operation of it, as in minigrad's (minigrad/record/numpy_box.py).
 """
 
 # pyright: reportMissingImports=false
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterable, Iterator
-from functools import wraps
+from dataclasses import dataclass, field
+from functools import cache, wraps
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+import numpy as np
 import torch
 
-from minigrad.record import schema
-from minigrad.record.inner_calls import parameters, unpacked_names
+from minigrad.record import inner_calls
+from minigrad.record.assignments import names_in
+from minigrad.record.inner_calls import is_attribute, nodes_of, parameters
+from minigrad.record.method_formulas import BACK
+from minigrad.record.numpy_box import NumPyLines, is_running, opened
 
 from .torch_calls import REPLACED, RUNNING, watching
-from .torch_document import Builder, Call, Noted, bottom, numbers
 from .torch_graph import same
-from .torch_numpy import Crossings
+from .torch_values import Call, bottom, numbers
 from .torch_words import tensors_in
 
 if TYPE_CHECKING:
@@ -29,73 +35,80 @@ if TYPE_CHECKING:
 
 ASKING: WeakSet = WeakSet()  # methods that `asking` has wrapped
 METHODS = ("forward", "setup_context", "backward", "vjp", "jvp")
-BACK = ("backward", "vjp")
+READS = ("numpy", "__array__")
+MAKES = ("tensor", "as_tensor", "asarray", "new_tensor", "from_numpy", "__array_wrap__")
 
 
-class Inside:
+@dataclass(eq=False)
+class Inside(inner_calls.Inside):
     """One call of a method: its recording, and those of its values that also exist outside."""
 
-    def __init__(self, name: str, ctx: Any, recorder: Recorder):
-        self.name, self.ctx, self.recorder = name, ctx, recorder
-        self.run = 0  # the backward in which it ran
-        self.kept: tuple = ()  # of a jvp, the saved tensors
-        self.unpacked: tuple[str, ...] = ()  # the names that a backward gives to the saved tensors
-        self.gradients: list[Noted | None] = []  # for a backward, the gradient of each result
-        self.inputs: list[Noted | None] = []  # the arguments without ctx, None for those that are no tensors
-        self.outputs: list[Noted] = []
-        self.same: dict[Noted, Noted] = {}
+    record: Any
+    group: Any = None
+    kept: tuple = ()  # of a jvp, the saved tensors
+    unpacked: tuple[str, ...] = ()  # the names that a backward gives to the saved tensors
+    gradients: list[int | None] = field(default_factory=list)  # for a backward, the gradient of each result
 
     def find(self, outer: Recorder) -> None:
         """Match values with values outside by their place in memory."""
-        for value, t in self.recorder.held():
+        for value, t in self.record.held():
             if value not in self.same and (there := outer.known(t)) is not None:
                 self.same[value] = there
 
-    def match(self, twins: Iterable[tuple[torch.Tensor, Noted]], call: Call, place: Callable) -> None:
+    def match(self, twins: Iterable[tuple[torch.Tensor, int]], call: Call, outer: Recorder) -> None:
         """Match values with values outside that a second run of the operation had in other memory, or computed again."""
         left = [value for value, *_ in call.kept]
         there = {}
         for t in self.kept:
-            if t is not None and (found := [one for one in left if same(one.array, numbers(bottom(t)))]):
+            if t is not None and (found := [one for one in left if same(outer.array(one), numbers(bottom(t)))]):
                 left.remove(found[0])
-                there[place(t)] = found[0]
-        there |= {place(t): value for t, value in twins}
-        for value, t in self.recorder.held():
-            if self.recorder.known(t) is value and (known := there.get(place(t))) is not None:
+                there[outer.place(t)] = found[0]
+        there |= {outer.place(t): value for t, value in twins}
+        for value, t in self.record.held():
+            if self.record.known(t) == value and (known := there.get(outer.place(t))) is not None:
                 self.same.setdefault(value, known)
 
-    def builder(self, call: Call) -> Builder:
-        """Return the builder of the method's record, with a draft of that."""
-        kept = [value for value, *_ in call.kept]
-        if len(self.unpacked) == len(kept):
-            names = dict(zip(kept, self.unpacked))
-            for value, there in self.same.items():
-                value.name = value.name or names.get(there, "")
-        inner = Builder(self.recorder.calls, self.outputs, self.recorder.backward)
-        inner.draft({"file": "", "name": self.name}, (), self.same)
-        return inner
+    def settle(self, outer: Recorder) -> None:
+        """Give the values that also exist outside their identity there, and their names in a backward."""
+        call, values = self.group, self.record.values
+        names = dict(zip([value for value, *_ in call.kept], self.unpacked))
+        for value, there in self.same.items() if len(call.kept) == len(self.unpacked) else ():
+            values[value].name = values[value].name or names.get(there, "")
+        for value, there in [*self.same.items(), *self.passed(outer)]:
+            values[value].key = outer.values[there].key
 
-    def document(self, builder: Builder, inner: Builder, call: Call) -> schema.Method:
-        """Return the method in the record's form."""
-        inner.add_methods()
-        inner.write_words(document := inner.made, lambda record: record)
-        same = {**self.same, **dict(self.passed(builder, call))}
-        made = document.to_dict()
-        both = [(inner.numbers.get(a), builder.numbers.get(b)) for a, b in same.items()]
-        known = {a: b for a, b in both if a is not None and b is not None}
-        inputs = [None if a is None else inner.numbers.get(a) for a in self.inputs]
-        return schema.Method(self.name, made["values"], made["ops"], made["outputs"], known, inputs, run=self.run)
-
-    def passed(self, builder: Builder, call: Call) -> Iterator[tuple[Noted, Noted]]:
+    def passed(self, outer: Recorder) -> Iterator[tuple[int, int]]:
         """Yield pairs of inner and outer values for the gradients that a run of backward passed in and out."""
-        tops = {nr: value for (node, nr), value in call.boundary.items() if node is self.ctx}
+        tops = {nr: value for (node, nr), value in self.group.boundary.items() if node is self.ctx}
         for nr, inner in enumerate(self.gradients):
-            arrived = builder.backward.arrived.get(tops[nr], {}) if nr in tops else {}
+            arrived = outer.whole.get(tops[nr], {}) if nr in tops else {}
             if inner is not None and self.run in arrived:
                 yield inner, arrived[self.run]
-        sent = [gives for run, _, _, gives in call.flows if run == self.run]
-        if self.name in BACK and len(sent) == len(self.outputs):
-            yield from zip(self.outputs, sent)
+        sent = [flow.gives for flow in self.group.edges if flow.run == self.run]
+        if self.name in BACK and len(sent) == len(self.record.outputs):
+            yield from zip(self.record.outputs, sent)
+
+
+class Crossings(NumPyLines):
+    """Notes where the values of one method become arrays, and arrays tensors."""
+
+    def __init__(self, recorder: Recorder, method: Callable):
+        super().__init__(method)
+        self.recorder = recorder
+
+    def concerns(self, name: str, args: tuple) -> bool:
+        """Return True if a call reads a tensor as an array, or makes a tensor of an array."""
+        return name in READS or name in MAKES and any(isinstance(a, (np.ndarray, np.generic)) for a in args)
+
+    def crossed(self, name: str, args: tuple, out: Any) -> Any:
+        """Note a call of this kind, and return its result."""
+        with self.recorder.aside():
+            if name in READS:
+                self.leaves(self.recorder.ref(args[0]), self.line(), is_running(self.recorder, self))
+            elif self.recorder.known(out) is None:
+                event = opened(self.recorder, self, self.line())
+                event.outputs.append(self.recorder.result(out, event.group))
+        return out
 
 
 def look_into(cls: Any) -> None:
@@ -120,19 +133,27 @@ def asking(name: str, method: Callable) -> Callable:
     return run
 
 
+@cache
+def unpacked_names(method: Any) -> tuple[str, ...]:
+    """Return the names to which a method assigns `ctx.saved_tensors`."""
+    assigned = [node for node in nodes_of(method) if isinstance(node, ast.Assign)]
+    found = [node.targets[0] for node in assigned if is_attribute(node.value, "saved_tensors")]
+    return tuple(names_in(found[0])) if found else ()
+
+
 def watched(outer: Recorder, name: str, method: Callable, args: tuple) -> Any:
     """Run a method under a recording, and pass that to the outer recording."""
-    inner = type(outer)(jvp=False)
+    inner = outer.nested(name)
     inner.crossings = Crossings(inner, method)
     ran = Inside(name, args[0] if args and hasattr(args[0], "next_functions") else None, inner)
-    ran.run = outer.backward.run()
+    ran.run = outer.run_number()
     try:
         with watching(inner), torch._C._EnableTorchFunction():  # PyTorch calls jvp without
             names = {id(a): word for word, a in zip(parameters(method), args) if isinstance(a, torch.Tensor)}
             with inner.aside():
                 for a in args:
                     if id(a) in names:
-                        inner.ref(a).name = names[id(a)]
+                        inner.values[inner.ref(a)].name = names[id(a)]
                 given = args if ran.ctx is None else args[1:]
                 ran.inputs = [inner.ref(a) if isinstance(a, torch.Tensor) else None for a in given]
                 if name == "jvp":
@@ -141,10 +162,9 @@ def watched(outer: Recorder, name: str, method: Callable, args: tuple) -> Any:
                     ran.gradients, ran.unpacked = ran.inputs, unpacked_names(method)
             result = method(*args)
             with inner.aside():
-                ran.outputs = inner.returned(tensors_in(result))
-                for value, t in inner.owners():  # also what is written to an argument
-                    value.name = value.name or names.get(id(t), "")
+                inner.returned(tensors_in(result))
+                inner.name_values(names)  # also what is written to an argument
     finally:
-        inner.backward.close()
+        inner.close()
     outer.ran(ran)
     return result

@@ -1,7 +1,7 @@
 """The recording of a PyTorch program while it runs: its operations, and the values that they read and make.
 
-torch_calls.py passes it each call as the user wrote it, torch_graph.py hooks backward, torch_tangents.py pushes tangents,
-torch_document.py builds the document.
+torch_calls.py passes it each call as the user wrote it, torch_graph.py hooks backward, torch_tangents.py pushes tangents.
+minigrad/record/build.py makes the document of it, as of a recording of minigrad's.
 """
 
 # pyright: reportMissingImports=false, reportAttributeAccessIssue=false, reportPrivateImportUsage=false
@@ -9,8 +9,7 @@ torch_document.py builds the document.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from types import FunctionType
 from typing import Any
@@ -23,16 +22,16 @@ from minigrad.record.callers import module_names
 from minigrad.record.reads import NUMBERS
 from minigrad.record.schema import CALLS
 from minigrad.record.seeds import Seeds, refuse_gradient
+from minigrad.record.values import OpEntry, Ref
 
-from .torch_calls import RUNNING as RECORDING
 from .torch_calls import Calls
-from .torch_contents import READING, WORDS
+from .torch_contents import READING, WORDS, draws, sizing
 from .torch_cuts import Cuts, has_history, reason
-from .torch_document import CONTENTS, Call, Noted, batches, bottom, has_memory, is_leaf
-from .torch_graph import Backward, edges_of, run_now, same
-from .torch_inside import BACK, Inside, look_into
-from .torch_numpy import Crossings
-from .torch_tangents import Tangents, version
+from .torch_graph import Backward, run_now, same
+from .torch_inside import BACK, Crossings, Inside, look_into
+from .torch_tangents import Tangents
+from .torch_values import Call, Kind, batches, bottom, edges_of, is_freed, is_leaf, memory, numbers, version
+from .torch_wording import TorchWording
 from .torch_words import (
     MADE,
     PROPERTIES,
@@ -40,7 +39,6 @@ from .torch_words import (
     SIZES,
     SWAPPED,
     defaults,
-    formula_of,
     forward_parameters,
     modules_around,
     op_name,
@@ -62,48 +60,38 @@ RUNNING = ("batch_norm", "instance_norm")  # these write running statistics with
 COMPOSED = ("multi_head_attention_forward",)  # recorded as the many operations that they consist of
 
 
-class Recorder:
+class Recorder(Backward):
     """Records the calls of a program while `with watching(recorder):` is open."""
 
+    # what build.py asks of a recording
+    wording, is_freed = TorchWording, staticmethod(is_freed)
+    draws: Collection[int] = ()
+    handed: Collection[tuple] = ()
+    times: dict[OpEntry, float] = {}
+    pushing: dict[OpEntry, float] = {}
+    ran_jvp = True
+    file = program_name = ""
+
     def __init__(self, jvp: bool, seeds: Seeds | None = None):
+        super().__init__()
         self.seeds = seeds
-        if not RECORDING.recorders:
-            CONTENTS.kept = CONTENTS.given_up = 0
-        self.within = run_now()  # the run of backward that it began in, for the backward method of a Function
-        self.calls: list[Call] = []
-        self.backward, self.tangents, self.cuts = Backward(self), Tangents(self, jvp), Cuts(self)
-        self.reads: list[tuple] = []  # of elements by Python (torch_contents.py)
+        self.tangents, self.cuts = Tangents(self, jvp), Cuts(self)
+        self.reads: list[tuple] = []  # of elements by Python (minigrad/record/reads.py)
         self.notes: list[str] = []  # gaps in the recording, with the reasons
-        self.tensors: dict[Noted, torch.Tensor] = {}  # of leaves, and of values that no recorded operation made
-        self._known: dict[int, tuple] = {}  # id -> (tensor, state of its memory, value)
-        self._owners: dict[Noted, torch.Tensor] = {}  # value -> the tensor that had it first, or its leaf
-        self._places: dict[tuple, Noted] = {}  # place in memory -> the value last read there
-        self._extents: dict[tuple, Noted] = {}  # the same, regardless of shape
         self._views: dict[int, Call] = {}  # id of a view -> the operation that made it
-        self._writers: dict[int, Call] = {}  # memory -> the operation that wrote there last
-        self._writes: dict[int, int] = {}  # memory -> number of writes: `.data` has a separate version counter
         self.module_paths: dict[Any, dict] = {}
         self.crossings: Crossings | None = None  # to NumPy and back, in a method of a custom Function
-        self.adding = False  # True while `run_backward` runs, for which no line of the program stands
         self.added_backward = False  # True if `run_backward` ran, because the program ran none
-        self.paused = self.has_gap = self.folds = False
+        self.has_gap = self.folds = False
         self.on_full: Callable | None = None  # called when the recording has grown
         self.passed: Callable | None = None  # called for each operation while the recording pauses
-        self._busy = False
-        self._insides: list[Inside] = []  # calls of methods of the Function that is running
-
-    @contextmanager
-    def aside(self) -> Iterator[None]:
-        """Suspend recording: the block's calls are not the program's."""
-        before, self._busy = self._busy, True
-        try:
-            yield
-        finally:
-            self._busy = before
+        self.drawn: Collection[int] | None = None  # the operations of the document that have texts; None for all
+        self.insides: list[Inside] = []  # calls of custom Functions' methods
+        self._insides: list[Inside] = []  # those of the Function that is running
 
     def operations(self) -> int:
         """Return the number of operations of the program."""
-        return sum(call.of is None for call in self.calls)
+        return sum(call.of is None for call in self.groups)
 
     def can_stop(self) -> bool:
         """Return True: the recording can pause and go on at any time."""
@@ -121,7 +109,7 @@ class Recorder:
 
     def is_paused(self) -> bool:
         """Return True if calls are not recorded now: inside another call, or in backward, which hooks record."""
-        return self._busy or self.paused or run_now() != self.within
+        return self.busy or self.paused or run_now() != self.within
 
     # ------------------------------------------------------------------------------------------------------- calls
     def asked(self, func: Any, args: tuple, kwargs: dict) -> Any:
@@ -154,9 +142,9 @@ class Recorder:
         with self.aside():
             if isinstance(out, tuple) and name == "grad":
                 inputs = args[1] if len(args) > 1 else kwargs["inputs"]
-                self.backward.returned([inputs] if isinstance(inputs, torch.Tensor) else inputs, out)
+                self.received([inputs] if isinstance(inputs, torch.Tensor) else inputs, out)
             elif isinstance(out, torch.Tensor) and name == "grad":
-                self.backward.stored(args[0], out)
+                self.stored(args[0], out)
             for (source, tracked, value), t in zip(before, tensors_in(out) or args[:1]):
                 cuts = name in CALLS and self.cuts.note(name, source, t, tracked, value, where(sys._getframe(1)))
                 if value is not None and not cuts:
@@ -172,7 +160,7 @@ class Recorder:
             bases = [t._base for t, _ in given.values() if t._is_view() and not is_leaf(t)]
             around = {**given, **{id(t): (t, self.ref(t)) for t in bases if t is not None}}
             versions = {key: version(t) for key, (t, _) in around.items()}
-            boundary = self.backward.edges(around)
+            boundary = self.edges(around)
             push = self.tangents.before(run, name, args, kwargs, given, cls) if given else None
             if cls is not None:
                 look_into(cls)
@@ -184,37 +172,38 @@ class Recorder:
             fresh = {id(t): t for t in tensors_in(out) if id(t) not in given}
             written = {key: around[key] for key in around if version(around[key][0]) != versions[key]}
             if name in RUNNING:
-                written |= {key: pair for key, pair in given.items() if not pair[0].requires_grad and changed(*pair)}
+                plain = {key: pair for key, pair in given.items() if not pair[0].requires_grad}
+                written |= {key: (t, v) for key, (t, v) in plain.items() if not same(numbers(bottom(t)), self.array(v))}
             new = name in MADE or name.endswith("_like") or name.startswith("new_")
             if not given or not written and (new or not fresh):
                 self.note_read(name.strip("_"), args, given)
                 for t in fresh.values() if name == "from_numpy" else ():
-                    if (value := self.known(t)) is not None and self._owners[value].requires_grad:
-                        self.cuts.note("detach", self._owners[value], t, True, value, where(sys._getframe(1)))
+                    if (value := self.known(t)) is not None and self.values[value].owner.requires_grad:
+                        self.cuts.note("detach", self.values[value].owner, t, True, value, where(sys._getframe(1)))
                 return out  # a query, or a tensor made from no tensor
             made = self.begin(run, name, cls, args, {key: one for key, one in kwargs.items() if key != "out"}, given)
             made.boundary = boundary
             if any(is_leaf(t) for t, _ in written.values()):
                 made.phase = "update"  # it writes to a parameter
-            made.inputs += [value for key, (_, value) in written.items() if key not in given]
+            made.event.inputs += [value for key, (_, value) in written.items() if key not in given]
             made.inplace = bool(written) and next(iter(given)) in written
             self._writes |= {at: self._writes.get(at, 0) + 1 for at in {memory(t) for t, _ in written.values()}}
             sides = [[t for t, _ in written.values()], list(fresh.values())]
             results = [(t, self.result(t, made)) for side in sides[:: 1 if made.inplace else -1] for t in side]
             self._views |= {key: made for key, t in fresh.items() if t._is_view()}
             self.cuts.writing.clear()
-            made.outputs = [value for _, value in results]
+            made.event.outputs = [value for _, value in results]
             if self.crossings is None:  # no gradient passes through a method of a Function by itself
                 made.cut = reason(made, [t for t, _ in given.values()], list(fresh.values()))
             made.dims |= {value: batches(t) for t, value in results}
-            self.backward.attach(made, results)
+            self.attach(made, results)
             for inside in insides:
                 inside.find(self)
-            made.insides = list({inside.name: inside for inside in reversed(insides)}.values())[::-1]
+            self.note_methods({inside.name: inside for inside in reversed(insides)}.values(), made)
             if push is not None and made.phase == "forward":
                 values = {key: value for key, (_, value) in given.items()} | {id(t): value for t, value in results}
                 self.push(made, partial(push, made, out, results), values)
-            if self.on_full is not None and len(self.calls) % OFTEN == 0:
+            if self.on_full is not None and len(self.groups) % OFTEN == 0:
                 self.on_full(self)
             return out
 
@@ -223,9 +212,9 @@ class Recorder:
         if name in READING and args and id(args[0]) in given:
             t, value = given[id(args[0])]
             cut = WORDS.get(name, name) in NUMBERS and (t.requires_grad or id(bottom(t)) in self.cuts.cuts)
-            self.reads.append((len(self.calls), value, WORDS.get(name, name), where(sys._getframe(2)), cut))
+            self.reads.append((len(self.groups), value, WORDS.get(name, name), where(sys._getframe(2)), cut))
 
-    def push(self, call: Call, push: Callable, values: dict[int, Noted]) -> None:
+    def push(self, call: Call, push: Callable, values: dict[int, int]) -> None:
         """Push an operation's tangents, and note the call of a custom Function's jvp; `values` are those of its tensors."""
         self._insides, outer = [], self._insides
         try:
@@ -233,42 +222,57 @@ class Recorder:
         finally:
             insides, self._insides = self._insides, outer
         for inside in [inside for inside in insides if inside.name == "jvp"]:
-            inside.match(self.tangents.twins(call, values), call, self.place)
-            call.insides.append(inside)
+            inside.match(self.tangents.twins(call, values), call, self)
+            self.note_methods([inside], call)
 
     def ran(self, inside: Inside) -> None:
         """Note that a method of a custom Function ran, in a call or in backward."""
-        if (home := self.backward.owner.get(inside.ctx)) is not None:
+        if (home := self.owner.get(inside.ctx)) is not None:
             inside.find(self)
-            home.insides.append(inside)
+            self.note_methods([inside], home)
         elif inside.name not in BACK:
             self._insides.append(inside)
 
+    def note_methods(self, insides: Iterable[Inside], call: Call) -> None:
+        """Note the operation for which some methods ran."""
+        for inside in [*insides][::-1]:
+            inside.group = call
+            inside.ctx = call if inside.ctx is None else inside.ctx
+            self.insides.append(inside)
+
+    def nested(self, name: str) -> Recorder:
+        """Return a recording for a method of a custom Function; both keep as many contents together as one."""
+        made = Recorder(jvp=False)
+        made.program_name, made.kept = name, self.kept
+        return made
+
     def begin(self, run: Any, name: str, cls: Any, args: tuple, kwargs: dict, given: dict[int, tuple]) -> Call:
         """Begin the entry of a call: its operation, arguments, line and modules."""
-        phase = "update" if self.backward.ran and not torch.is_grad_enabled() else "forward"
+        phase = "update" if self.runs and not torch.is_grad_enabled() else "forward"
         frame = sys._getframe(2)
-        made = Call(phase, op_name(name) if cls is None else cls.__name__, where(frame))
-        made.modules, made.layers = module_names(modules_around(frame), self.module_paths), self.layers()
+        made = Call(phase, op_name(name) if cls is None else cls.__name__, where(frame), self.layers())
+        made.modules, made.tracks = module_names(modules_around(frame), self.module_paths), torch.is_grad_enabled()
         args = args[::-1] if name in SWAPPED else args[1:] if args and args[0] is cls and cls is not None else args
         usual = defaults(run) if cls is None else {}
         kwargs = {key: one for key, one in kwargs.items() if key not in usual or one is not usual[key]}
-        known = lambda a: given[id(a)][1] if id(a) in given else a
+        known = lambda a: Ref(given[id(a)][1]) if id(a) in given else a
         made.word, made.args, made.kwargs = name, *tree_map(known, (tuple(args), kwargs))
         made.dims = {value: batches(t) for t, value in given.values()}
         if cls is None:
             args = (args[0], args[1:]) if made.name in SIZES and len(args) > 2 else args
             made.primitive = primitive_of(made.name, kwargs)
-            pointwise = getattr(made.primitive, "kernel", None) is not None
-            names = made.primitive.names if pointwise else parameters_of(made.name)
+            kernel = getattr(made.primitive, "kernel", None)
+            names, kind = parameters_of(made.name) if kernel is None else made.primitive.names, Kind(kernel=kernel)
         else:
             made.function, made.cls, names = cls.__name__, cls, forward_parameters(cls)
+            kind = Kind(forward=cls.forward, setup_context=cls.setup_context)
         labelled = [(names[i] if i < len(names) else f"x{i}", one) for i, arg in enumerate(args) for one in spread(arg)]
         labelled += [(key, one) for key, arg in kwargs.items() for one in spread(arg)]
-        made.labels = [label for label, _ in labelled]
-        made.inputs = [given[id(one)][1] if id(one) in given else {"const": one} for _, one in labelled]
-        made.formula = formula_of(made.name, made.primitive, labelled)
-        self.calls.append(made)
+        kind.names = [label for label, _ in labelled]
+        made.event.cls = kind
+        made.event.inputs = [given[id(one)][1] if id(one) in given else {"const": one} for _, one in labelled]
+        made.events = (made.event,)
+        self.groups.append(made)
         return made
 
     def layers(self) -> list[str]:
@@ -276,93 +280,25 @@ class Recorder:
         stack = torch._C._functorch.get_interpreter_stack() or []
         return [str(one.key()).rsplit(".", 1)[-1].lower() for one in stack]
 
-    # ------------------------------------------------------------------------------------------------------ values
-    def ref(self, t: torch.Tensor) -> Noted:
-        """Return the current value of a tensor."""
-        t = bottom(t)
-        if (cut := self.cuts.of(t)) is not None:
-            return self.cuts.behind(cut)
-        _, at, value = self._known.get(id(t), (None, None, None))
-        here = value if at == self.state(t) else self._places.get(self.place(t) or ())
-        if here is not None and (not is_leaf(t) or self.is_of(here, t)):
-            return self.assign(t, here)
-        if here is None and value is not None:
-            return self.seen_again(t)
-        made = Noted(t, "parameter" if is_leaf(t) else "computed" if edges_of(t) else "input")
-        self.tensors[made] = t
-        return self.assign(t, made)
-
-    def is_of(self, value: Noted, t: torch.Tensor) -> bool:
-        """Return True if a value belongs to a leaf; `requires_grad_` turns an input or a computed value into one.
-
-        One that `detach` computed stays: the leaf is another value, as the gradient of one is none of the other.
-        """
-        own = self._owners[value] is t and value not in self.cuts.tensors
-        if value.kind == "input" or value.kind == "computed" and own:
-            value.kind = "parameter"
-            self._owners[value] = self.tensors[value] = t
-        return value.kind == "parameter" and self._owners[value] is t
-
-    def assign(self, t: torch.Tensor, value: Noted) -> Noted:
-        """Assign a value to a tensor until its next write.  The tensor is kept alive, so its memory is not reused."""
-        t = bottom(t)
-        self._known[id(t)] = (t, self.state(t), value)
-        self._owners.setdefault(value, t)
-        if (at := self.place(t)) is not None and not self.cuts.is_apart(t):
-            self._places[at] = value
-            self._extents[self.extent(t)] = value
-        return value
-
-    def known(self, t: torch.Tensor) -> Noted | None:
-        """Return the known value at a tensor's place in memory, or None."""
-        return self._known[id(bottom(t))][2] if self.has_current_value(t) else self._places.get(self.place(t) or ())
-
-    def has_current_value(self, t: torch.Tensor) -> bool:
-        """Return True if a tensor's value is known and current."""
-        t = bottom(t)
-        return id(t) in self._known and self._known[id(t)][1] == self.state(t)
-
-    def state(self, t: torch.Tensor) -> tuple[int, int]:
-        """Return the number of writes to a tensor's memory: by its own version, and by recorded operations."""
-        return version(t), self._writes.get(memory(t), 0)
-
-    def place(self, t: torch.Tensor) -> tuple | None:
-        """Return a tensor's place in memory and the number of writes to it; None if it has no memory or no elements."""
-        t = bottom(t)
-        known = has_memory(t) and t.numel()
-        return (t.data_ptr(), t.shape, t.stride(), t.dtype, t.device, *self.state(t)) if known else None
-
-    def extent(self, t: torch.Tensor) -> tuple:
-        """Return a tensor's place in memory, regardless of shape, and the number of writes to it."""
-        t = bottom(t)
-        return t.data_ptr(), t.numel(), t.dtype, t.device, *self.state(t)
-
-    def result(self, t: torch.Tensor, call: Call | None) -> Noted:
-        """Make the value of a tensor that a call returned or wrote."""
-        if call is not None:
-            self._writers[memory(t)] = call
-        value = self.assign(t, Noted(t, "parameter" if is_leaf(t) else "computed"))
-        if is_leaf(t):
-            self.tensors[value] = bottom(t)
-        return value
-
-    def kept(self, t: torch.Tensor, call: Call) -> Noted | None:
+    def saved(self, t: torch.Tensor, call: Call) -> int | None:
         """Return the value of a tensor that a node saves, also in another shape; None for a number in the program's text."""
         at = self.place(t)
-        apart = [one for one in call.inputs if isinstance(one, Noted) and one in self.cuts.tensors]
+        apart = [one for one in call.read if one in self.cuts.tensors]
         own = [
             one for one in apart if at and self.place(self.cuts.tensors[one]) == at
         ]  # its source is at the same place
-        known = own[0] if own else self._places.get(at or ()) or self._extents.get(self.extent(t) if at else ())
-        if known is None and (low := bottom(t)).dim() == 0 and {"const": low.item()} in call.inputs:
+        places = [*own[:1], self._places.get(at or ()), self._extents.get(self.extent(t) if at else ())]
+        if (known := next((one for one in places if one is not None), None)) is not None:
+            return known
+        if (low := bottom(t)).dim() == 0 and {"const": low.item()} in call.event.inputs:
             return None
-        if known is None and at not in call.internal:
-            call.internal[at] = Noted(t, "computed")
+        if at not in call.internal:
+            call.internal[at] = self.add(t, "computed")
             if call.cls is not None:  # its methods have the same tensor
                 self.assign(t, call.internal[at])
-        return known or call.internal[at]
+        return call.internal[at]
 
-    def seen_again(self, t: torch.Tensor) -> Noted:
+    def seen_again(self, t: torch.Tensor) -> int:
         """Return the value of a tensor whose memory was written through another tensor since its last read.
 
         The value is a result of that write; for a view with a graph, autograd takes the view of the new base again, which is a
@@ -372,48 +308,57 @@ class Recorder:
         if not edges_of(t) or t._base is None or maker is None:
             value = self.result(t, writer)
             if writer is not None:
-                writer.outputs.append(value)
+                writer.events[0].outputs.append(value)
                 if not is_leaf(t):
                     self.tangents.note(writer, t, value)
             return value
         base = t._base
-        view = Call("forward", maker.name, maker.where)
-        view.formula, view.primitive, view.labels, view.modules = (
-            maker.formula,
-            maker.primitive,
-            maker.labels,
-            maker.modules,
-        )
-        view.inputs, view.boundary = [self.ref(base)], self.backward.edges({id(base): (base, self.ref(base))})
-        self.calls.append(view)
+        view = Call("forward", maker.name, maker.where, [])
+        view.primitive, view.modules, view.events = maker.primitive, maker.modules, (view.event,)
+        view.event.cls, view.event.inputs = maker.event.cls, [self.ref(base)]
+        view.boundary = self.edges({id(base): (base, self.ref(base))})
+        self.groups.append(view)
         value = self.result(t, view)
-        view.outputs = [value]
-        self.backward.attach(view, [(t, value)])
-        self.tangents.note(view, base, view.inputs[0])
+        view.event.outputs = [value]
+        self.attach(view, [(t, value)])
+        self.tangents.note(view, base, view.event.inputs[0])
         self.tangents.note(view, t, value)
         return value
 
     # --------------------------------------------------------------------------------------------------- at the end
-    def held(self) -> Iterator[tuple[Noted, torch.Tensor]]:
-        """Yield the values that tensors have now, and earlier values of leaves."""
-        yield from self.tensors.items()
-        for t, at, value in self._known.values():
-            if at == self.state(t):
-                yield value, t
 
-    def owners(self) -> Iterator[tuple[Noted, torch.Tensor]]:
-        """Yield all values, with the tensors that had them first."""
-        yield from self._owners.items()
-
-    def returned(self, outs: list[torch.Tensor]) -> list[Noted]:
+    def returned(self, outs: list[torch.Tensor]) -> list[int]:
         """Return the values of the program's results."""
         given = set(self.tensors)
-        values = [self.ref(o) for o in outs]
-        if any(v.kind == "computed" and v in self.tensors and v not in given for v in values):
+        self.outputs = [self.ref(o) for o in outs]
+        if any(self.values[v].kind == "computed" and v in self.tensors and v not in given for v in self.outputs):
             self.notes.append(
                 "a result was computed in TorchScript or in another thread, where operations are not recorded"
             )
-        return values
+        return self.outputs
+
+    def settle(self) -> None:
+        """Note the gradients of the passes, and what the methods of custom Functions have in common with the program."""
+        super().settle()
+        for inside in self.insides:
+            inside.settle(self)
+
+    def note_unseen_writes(self) -> None:
+        """Do nothing: writes by NumPy are found when a tensor is used."""
+
+    @property
+    def in_method(self) -> bool:
+        """True if it is the recording of a method of a custom Function."""
+        return self.crossings is not None
+
+    def sizing(self, group: OpEntry) -> list[int]:
+        """Return the arguments of an operation whose elements decide on the shape of its result."""
+        return sizing(group, self.values)
+
+    def random(self, _: Any, number: Any) -> set[int]:
+        """Return the operations of the document that draw random numbers."""
+        calls = [(call, i) for call, i in number.ops.items() if isinstance(call, Call) and call.of is None]
+        return {i for call, i in calls if draws(call.word)}
 
     def run_backward(self, outs: list[torch.Tensor], keep: bool, names: Callable[[], list[list[str]]]) -> None:
         """Run backward from all results that require grad, seeded with ones, unless the program ran it itself.
@@ -424,10 +369,10 @@ class Recorder:
         leaves = [*{id(t): t for t in self.tensors.values() if t.requires_grad}.values()]
         if not roots or not leaves:
             return
-        if any(self.backward.gradient(self.ref(o)) is not None for o in outs):
+        if any(self.gradient_of(self.ref(o)) is not None for o in outs):
             return refuse_gradient(self.seeds)
         try:
-            seeds = self.gradients(roots, outs, names)
+            seeds = self.seeds_of(roots, outs, names)
             self.adding = True
             found = torch.autograd.grad(roots, leaves, seeds, retain_graph=keep, allow_unused=True)
         except RuntimeError as e:
@@ -438,9 +383,9 @@ class Recorder:
         finally:
             self.adding = False
         self.added_backward = True
-        self.backward.returned(leaves, found)
+        self.received(leaves, found)
 
-    def gradients(self, roots: list[torch.Tensor], outs: list[torch.Tensor], names: Callable) -> list[torch.Tensor]:
+    def seeds_of(self, roots: list[torch.Tensor], outs: list[torch.Tensor], names: Callable) -> list[torch.Tensor]:
         """Return the gradients with which backward begins at those results that require grad."""
         if self.seeds is None or self.seeds.grad is None:
             return [torch.ones_like(o) for o in roots]
@@ -450,20 +395,9 @@ class Recorder:
         return [o.new_tensor(a) for o, a in zip(roots, arrays)]
 
 
-def changed(t: torch.Tensor, value: Noted) -> bool:
-    """Return True if a tensor's elements differ from this value."""
-    return not same(Noted(t, "").array, value.array)
-
-
 def opened(func: Any) -> Callable:
     """Return a copy of a PyTorch function that skips the override dispatch, so that the functions it calls are recorded."""
     own = {**func.__globals__, "has_torch_function": lambda tensors: False}
     made = FunctionType(func.__code__, own, func.__name__, func.__defaults__, func.__closure__)
     made.__kwdefaults__ = func.__kwdefaults__
     return made
-
-
-def memory(t: torch.Tensor) -> int:
-    """Return an identifier of a tensor's storage."""
-    t = bottom(t)
-    return t.untyped_storage()._cdata if has_memory(t) else id(t)

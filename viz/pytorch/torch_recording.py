@@ -6,30 +6,53 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch.utils._pytree import tree_map_only
 
 from minigrad.errors import error
+from minigrad.files import written
 from minigrad.places import user_frame
 from minigrad.record import schema
-from minigrad.record.callers import module_classes
-from minigrad.record.passes import closed_over, parameter_names, path_in, variable_of
+from minigrad.record.build import drafted, write_texts
+from minigrad.record.contents import contents_of
+from minigrad.record.passes import parameter_names, surroundings, variable_of
 from minigrad.record.recorder import Record
 from minigrad.record.seeds import Seeds
+from minigrad.record.tensor_names import names_of_tensors
 from minigrad.tensors.nested import named_in
 
+from ..graph.trimmed_record import mentioned
+from ..text import counted
 from .torch_calls import watching
-from .torch_contents import reads_of
-from .torch_cuts import is_noted
-from .torch_document import Builder, TorchRecord
 from .torch_inside import look_into
 from .torch_recorder import Recorder
+from .torch_values import Call
 from .torch_words import tensors_in, where
 
 
-class TorchRecording:
+@dataclass
+class TorchRecord(schema.Document):
+    """The record of a PyTorch program; `notes` name the gaps in the recording, with the reasons."""
+
+    notes: list[str] = field(default_factory=list)
+
+    def save(self, path: str | Path) -> None:
+        """Write the record to a JSON file."""
+        with written(path) as file:
+            file.write(self.to_json().encode())
+
+    def __repr__(self) -> str:
+        forward = sum(op.phase == "forward" for op in self.ops)
+        return f"<TorchRecord {self.program['name']}: {counted(forward, 'operation')}, {', '.join(self.program['passes'])}>"
+
+    _repr_mimebundle_ = schema.mimebundle
+
+
+class TorchRecording(Recorder):
     """A recording of this thread's PyTorch operations while `with recording:` is open.
 
     Afterwards, `end` sets the results, `name_values` names the tensors, and `document` returns the record.  `notes` name the
@@ -37,24 +60,19 @@ class TorchRecording:
     """
 
     def __init__(self, passes: Sequence[str], name: str, file: str = "", seeds: Seeds | None = None):
-        self.passes, self.name, self.file, self.seeds = passes, name, file, seeds
-        self.recorder = Recorder("jvp" in passes, seeds)
-        self.outputs: list = []
-
-    @property
-    def notes(self) -> list[str]:
-        """The gaps in the recording, with the reasons."""
-        return self.recorder.notes
+        super().__init__("jvp" in passes, seeds)
+        self.passes, self.program_name, self.file = passes, name, file
+        self.ran_jvp = "jvp" in passes
 
     def __enter__(self) -> TorchRecording:
-        self._watching = watching(self.recorder)
+        self._watching = watching(self)
         self._watching.__enter__()
         return self
 
     def __exit__(self, kind: Any, *error: Any) -> None:
         self._watching.__exit__(kind, *error)
         if kind is not None:
-            self.recorder.backward.close()
+            self.close()
 
     def end(self, outs: list[torch.Tensor], keep: bool = False, apart: bool = False) -> None:
         """Set the program's results.  Run backward from them, seeded with ones, unless the program ran it itself.
@@ -62,86 +80,66 @@ class TorchRecording:
         `keep` their graph if the program may go on with it, as a notebook does.  If they stay `apart`, each gets a pass.
         """
         try:
-            with watching(self.recorder), self.recorder.aside():
-                for call in self.recorder.calls:
-                    if call.cls is not None:
+            with watching(self), self.aside():
+                for call in self.groups:
+                    if isinstance(call, Call) and call.cls is not None:
                         look_into(call.cls)
-                self.outputs = self.recorder.returned(outs)
+                self.returned(outs)
                 if self.seeds is not None:
                     self.seeds.check()
                 if "backward" in self.passes:
                     names = self.names_of_results
                     for k in range(len(outs)) if apart else ():
-                        self.recorder.run_backward([outs[k]], keep, lambda k=k: [names()[k]])
+                        self.run_backward([outs[k]], keep, lambda k=k: [names()[k]])
                     if not apart:
-                        self.recorder.run_backward(outs, keep, names)
+                        self.run_backward(outs, keep, names)
         finally:
-            self.recorder.backward.close()
-
-    @property
-    def ran_backward(self) -> bool:
-        """True if a backward ran."""
-        return self.recorder.backward.ran
-
-    @property
-    def ran_jvp(self) -> bool:
-        """True if tangents are computed."""
-        return "jvp" in self.passes
-
-    @property
-    def added_backward(self) -> bool:
-        """True if the recording ran backward, because the program did not."""
-        return self.recorder.added_backward
+            self.close()
 
     def name_arguments(self, given: dict[str, Any]) -> None:
         """Register the arguments of a function under the names of its parameters."""
-        with self.recorder.aside():
+        with self.aside():
             for name, a in given.items():
                 for path, t in named_in(name, a, is_torch):
-                    self.recorder.ref(t).name = path
-
-    def name_values(self, names: dict[int, str]) -> None:
-        """Name the unnamed values, by the ids of their tensors; a tensor that was written had several values."""
-        for value, t in (*self.recorder.held(), *self.recorder.owners()):
-            value.name = value.name or names.get(id(t), "")
+                    self.values[self.ref(t)].name = path
 
     def document(self, part: Callable[[dict], dict] = lambda record: record) -> TorchRecord:
         """Build the record; calls and formulas, which take most of the time, are computed only for a part of it."""
-        recorder = self.recorder
-        builder = Builder([*filter(is_noted, recorder.calls)], self.outputs, recorder.backward)
-        program: dict[str, Any] = {"file": self.file, "name": self.name}
-        if classes := module_classes(recorder.module_paths, (call.modules for call in recorder.calls)):
-            program["classes"] = classes
-        document = TorchRecord(**vars(builder.document(program)), notes=self.notes)
-        places = {call: i for i, call in enumerate(recorder.calls)}
-        document.reads = reads_of(recorder.reads, places, builder.numbers)
-        builder.write_words(document, part)
-        self._numbers = builder.numbers
-        return document
+        draft = drafted(self)
+        draft.named.finish()
+        document, self._numbers = draft.document, draft.number.new
+        ran = {"forward", *[op.phase for op in document.ops]}
+        document.program["passes"] = [one for one in ("forward", "backward", "jvp") if one in ran]
+        record = part(document.to_dict())
+        self.drawn = {op["id"] for op in record["ops"]}
+        write_texts(draft)
+        ops = [op.to_dict({}) for op in document.ops if op.id in self.drawn]
+        seen = mentioned({**record, "ops": ops})
+        contents = contents_of(self, document, draft.number)
+        document.contents = {value: text for value, text in contents.items() if value in seen}
+        return TorchRecord(**vars(document), notes=self.notes)
 
     def names_of_results(self) -> list[list[str]]:
         """Return the names of each result: those of its value, and that of the program if there is no other result."""
         document = self.document()
-        alone = self.name if len(document.outputs) == 1 else ""
+        alone = self.program_name if len(document.outputs) == 1 else ""
         found = [document.values[i] for i in document.outputs]
         return [[*filter(None, (v.name, alone, v.shown))] for v in found]
 
     def number_of_leaf(self, value: int) -> int | None:
         """Return the number of a leaf, by the id of its value in the document, among those that the jvp pass has met."""
-        tensors = [t for noted, t in self.recorder.held() if self._numbers.get(noted) == value]
-        return next(
-            (i for i, one in enumerate(self.recorder.tangents.met.values()) if any(one is t for t in tensors)), None
-        )
+        tensors = [t for noted, t in self.held() if self._numbers.get(noted) == value]
+        return next((i for i, one in enumerate(self.tangents.met.values()) if any(one is t for t in tensors)), None)
 
     def as_minigrad(self) -> Record:
         """Return the operations behind the results as a minigrad recording, which `minigrad.explain` accepts."""
         from .torch_chain import Chain
 
-        made = Chain(self.recorder.calls, self.outputs, self.recorder.backward).rec
-        made.file, made.program_name = self.file, self.name
+        made = Chain(self).rec
+        made.file, made.program_name = self.file, self.program_name
         made.notes += self.notes
-        if len(made.outputs) == 1 and self.name.isidentifier():
-            made.values[made.outputs[0]].name = made.values[made.outputs[0]].name or self.name
+        if len(made.outputs) == 1 and self.program_name.isidentifier():
+            made.values[made.outputs[0]].name = made.values[made.outputs[0]].name or self.program_name
         return made
 
 
@@ -152,7 +150,7 @@ def recording_of(
     fn = getattr(fn, "_orig_mod", fn)  # the module that torch.compile wraps
     around = surroundings(fn)
     caller = user_frame(2)
-    known = names_in(around, name or variable_of(fn, caller))
+    known = names_of_tensors(around, is_torch, name or variable_of(fn, caller))
     seeds = None if tangent is None and grad is None else Seeds(tangent, grad, known)
     if not tracks(around, args):
         args = tree_map_only(torch.Tensor, lambda t: t.detach().requires_grad_() if t.is_floating_point() else t, args)
@@ -167,11 +165,11 @@ def recording_of(
             fix = "return a tensor, or a structure of tensors"
             raise error(TypeError, "from_torch", f"the result of {title(fn)} contains no tensor", fix)
     recording.end(outs)
-    for call in recording.recorder.calls:
+    for call in recording.groups:
         if call.where == here:  # fn is PyTorch's own: only the line that records it calls it
             call.where = schema.Where()
     around |= {name: a for name, a in given.items() if hasattr(a, "named_parameters")}
-    recording.name_values(names_in(around, name or variable_of(fn, caller)))
+    recording.name_values(names_of_tensors(around, is_torch, name or variable_of(fn, caller)))
     return recording
 
 
@@ -186,27 +184,6 @@ def tracks(around: dict[str, Any], args: tuple) -> bool:
 def title(fn: Any) -> str:
     """Return the name of a function, or of a module's class."""
     return getattr(fn, "__name__", type(fn).__name__)
-
-
-def surroundings(fn: Any) -> dict[str, Any]:
-    """Return the objects that a function accesses besides its arguments, by name: its module, or its globals and closure."""
-    owner = getattr(fn, "__self__", fn)
-    return {"": owner} if hasattr(owner, "named_parameters") else closed_over(inspect.unwrap(fn))
-
-
-def names_in(names: dict[str, Any], module: str = "") -> dict[int, str]:
-    """Return the program's names for its tensors, by id: a variable, or a module's variable and a parameter in it.
-
-    If several variables hold a tensor, the first one counts. `module` is the name of a module that has none among `names`.
-    """
-    known: dict[int, str] = {}
-    for name, one in names.items():
-        for path, t in named_in(name, one, is_torch):
-            known.setdefault(id(t), path)
-        for members in ("named_parameters", "named_buffers"):
-            for path, t in [] if isinstance(one, type) else getattr(one, members, dict)():
-                known.setdefault(id(t), f"{name}.{path}" if name else path_in(one, module, path))
-    return known
 
 
 def is_torch(one: Any) -> bool:

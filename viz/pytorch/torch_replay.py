@@ -8,7 +8,7 @@ both compute the same numbers, which is checked here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,10 +24,10 @@ from minigrad.errors import suppressed_warnings
 from minigrad.ops.base.registry import TABLE
 from minigrad.record import schema
 from minigrad.record.build import numbered
-from minigrad.record.values import elements
+from minigrad.record.values import Ref, elements
 from minigrad.tensors.nested import tensors_in
 
-from .torch_document import Call, Noted
+from .torch_values import Call, Noted
 from .torch_words import CONVERSIONS, PROPERTIES, op_name
 
 NEAR = {2: 2e-2, 4: 2e-3, 8: 1e-6}  # tolerance by bytes per number, relative to the largest
@@ -45,57 +45,58 @@ class Replay:
     minigrad lacks the operation.
     """
 
-    def __init__(self, call: Call, grads: Sequence[dict[Noted, Noted]], used: Sequence[Noted]):
-        self.call = call
-        self.tensors: dict[Noted, Any] = {}
-        self.leaves: dict[Noted, Any] = {}  # tensors that get a gradient
+    def __init__(self, call: Call, values: Sequence[Any], grads: Iterable[dict[int, int]], used: Sequence[int]):
+        self.call, self.values = call, values
+        self.tensors: dict[int, Any] = {}
+        self.leaves: dict[int, Any] = {}  # tensors that get a gradient
         function = function_of(call.word)
         with suppressed_warnings(), minigrad.random.fork_rng(), use(ON), forward_ad.dual_level():
-            args, kwargs = tree_map(self.given, (call.args, call.kwargs))
+            args, kwargs = instead(self.given, call)
             with minigrad.record(passes=("forward",)) as self.rec:
                 self.index = {value: self.rec.ref(t) for value, t in self.tensors.items()}
                 found = list(tensors_in(function(*args, **kwargs)))
                 self.rec.settle()
-                outs = dict(zip(call.outputs, found))
-                if not set(used) <= set(outs) or any(tuple(t.shape) != array(o, call).shape for o, t in outs.items()):
+                outs = dict(zip(call.event.outputs, found))
+                if not set(used) <= set(outs) or any(tuple(t.shape) != self.array(o).shape for o, t in outs.items()):
                     raise Unlike(f"{call.word} has other results")
                 self.index |= {value: self.rec.ref(t) for value, t in outs.items()}
-                read = max([largest(array(value, call)) for value in self.tensors], default=0.0)
-                self.same = all(near(elements(t), array(o, call), read) for o, t in outs.items())
+                read = max([largest(self.array(value)) for value in self.tensors], default=0.0)
+                self.same = all(near(elements(t), self.array(o), read) for o, t in outs.items())
                 if self.same and self.leaves:
                     for run in grads:
                         self.pull(outs, run)
         self.rec.outputs = [self.index[o] for o in used]
         self.rec.settle()
 
-    def given(self, a: Any) -> Any:
-        """Convert an argument: a tensor gets its tangent and, if it needs a gradient, a graph."""
-        if not isinstance(a, Noted):
-            return plain(a)
-        if a not in self.tensors:
-            t = wrap(np.array(array(a, self.call)))
-            if any(a is value for _, value, *_ in self.call.flows):
-                self.leaves[a] = t.requires_grad_()
-            t = t.clone() if self.call.inplace else t
-            tangent = self.call.tangents.get(a)
-            self.tensors[a] = (
-                t if tangent is None else forward_ad.make_dual(t, wrap(np.array(array(tangent, self.call, a))))
-            )
-        return self.tensors[a]
+    def array(self, value: int, of: int | None = None) -> np.ndarray:
+        """Return the elements of a value, or of the gradient or tangent `of` one."""
+        return array(self.values[value], self.call, None if of is None else self.values[of])
 
-    def pull(self, outs: dict[Noted, Any], grads: dict[Noted, Noted]) -> None:
+    def given(self, value: int) -> Any:
+        """Return an argument: a tensor with its tangent and, if it needs a gradient, a graph."""
+        if value not in self.tensors:
+            t = wrap(np.array(self.array(value)))
+            if any(value == flow.value for flow in self.call.edges):
+                self.leaves[value] = t.requires_grad_()
+            t = t.clone() if self.call.inplace else t
+            tangent = self.call.tangents.get(value)
+            moved = None if tangent is None else wrap(np.array(self.array(tangent, value)))
+            self.tensors[value] = t if moved is None else forward_ad.make_dual(t, moved)
+        return self.tensors[value]
+
+    def pull(self, outs: dict[int, Any], grads: dict[int, int]) -> None:
         """Run backward from the recorded gradients of the results."""
-        pairs = [(outs[o], wrap(np.array(array(g, self.call, o)))) for o, g in grads.items() if o in outs]
+        pairs = [(outs[o], wrap(np.array(self.array(g, o)))) for o, g in grads.items() if o in outs]
         roots = [(t, g) for t, g in pairs if t.requires_grad and t.shape == g.shape]
         if roots:
             ends, seeds = zip(*roots)
             self.rec.added_backward = True
             minigrad.autograd.grad(ends, list(self.leaves.values()), seeds, retain_graph=True, allow_unused=True)
 
-    def document(self, labels: dict[Noted, str]) -> tuple[schema.Op, dict[int, Noted]]:
+    def document(self, label: Callable[[int], str]) -> tuple[schema.Op, dict[int, int]]:
         """Return minigrad's entry for the operation, in the labels of PyTorch's values, and these values by number."""
         for value, i in self.index.items():
-            self.rec.values[i].name = labels[value]
+            self.rec.values[i].name = label(value)
         for group in self.rec.groups:
             group.where = self.call.where
         for noted in self.rec.values:
@@ -117,6 +118,12 @@ def function_of(word: str) -> Callable:
     return TABLE[name].function
 
 
+def instead(tensor: Callable[[int], Any], call: Call) -> tuple[tuple, dict]:
+    """Return the arguments of a call in minigrad's form, with tensors instead of values."""
+    given = lambda a: tensor(a.value) if type(a) is Ref else plain(a)
+    return tree_map(given, (call.args, call.kwargs), is_leaf=lambda a: type(a) is Ref)
+
+
 def plain(a: Any) -> Any:
     """Convert an argument that is not a tensor to minigrad's form."""
     if isinstance(a, torch.dtype):
@@ -134,9 +141,9 @@ def array(value: Noted, call: Call, of: Noted | None = None) -> np.ndarray:
     found = value.array
     if found is None or found.dtype.kind == "c":
         raise Unlike("minigrad has no such numbers")
-    dims = call.dims.get(value, value.dims)
+    dims = call.dims.get(value.index, value.dims)
     if not dims and of is not None and of.shape == value.shape:
-        dims = call.dims.get(of, of.dims)
+        dims = call.dims.get(of.index, of.dims)
     for d in reversed(dims):
         found = found.take(0, axis=d)
     return found

@@ -19,7 +19,9 @@ from torch.autograd import forward_ad
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._pytree import tree_map_only
 
-from .torch_document import Call, Noted, batches, bottom, is_leaf, quiet
+from minigrad.record.values import OpEntry
+
+from .torch_values import Call, batches, bottom, is_leaf, quiet, version
 from .torch_words import tensors_in
 
 STOPPED = (None, None)
@@ -38,7 +40,7 @@ class Tangents:
         self.met: dict[int, torch.Tensor] = {}  # the leaves by id, in the order of use
         self.ran: list[tuple] = []  # of the last second run: id of a tensor, its primal and tangent there
 
-    def of(self, t: torch.Tensor) -> tuple[torch.Tensor | None, Noted | None] | None:
+    def of(self, t: torch.Tensor) -> tuple[torch.Tensor | None, int | None] | None:
         """Return the tangent of a tensor and its value; a leaf that requires grad starts with ones, a view reads its base's."""
         t = bottom(t)
         _, at, *found = self._known.get(id(t), (None, -2, *STOPPED))
@@ -56,7 +58,7 @@ class Tangents:
                     return STOPPED
                 flat = laid_out(base, whole[0])
                 return self.put(t, flat.as_strided(t.shape, t.stride(), t.storage_offset()).clone())
-        return STOPPED if self.recorder.ref(t).kind == "gradient" else None
+        return STOPPED if self.recorder.values[self.recorder.ref(t)].kind == "gradient" else None
 
     def seed(self, t: torch.Tensor) -> torch.Tensor | None:
         """Return the tangent with which a leaf starts; None if it does not move."""
@@ -64,12 +66,14 @@ class Tangents:
         self.met.setdefault(id(t), t)
         if seeds is None or seeds.tangent is None:
             return torch.ones_like(t.detach())
-        array = seeds.direction(t, tuple(t.shape), t.detach().cpu().numpy().dtype, self.recorder.ref(t).name)
+        array = seeds.direction(
+            t, tuple(t.shape), t.detach().cpu().numpy().dtype, self.recorder.values[self.recorder.ref(t)].name
+        )
         return None if array is None else t.detach().new_tensor(array)
 
-    def put(self, t: torch.Tensor, tangent: torch.Tensor) -> tuple[torch.Tensor, Noted]:
+    def put(self, t: torch.Tensor, tangent: torch.Tensor) -> tuple[torch.Tensor, int]:
         """Store the tangent of a tensor."""
-        t, noted = bottom(t), Noted(tangent, "tangent")
+        t, noted = bottom(t), self.recorder.add(tangent, "tangent")
         self._known[id(t)] = (t, version(t), bottom(tangent), noted)
         return bottom(tangent), noted
 
@@ -86,10 +90,10 @@ class Tangents:
             flat.as_strided(t.shape, t.stride(), t.storage_offset()).copy_(tangent)
             self.put(base, flat.as_strided(base.shape, base.stride(), base.storage_offset()))
 
-    def note(self, call: Call, t: torch.Tensor, value: Noted) -> None:
+    def note(self, call: OpEntry, t: torch.Tensor, value: int) -> None:
         """Note the tangent of an operation's argument or result, if it has one."""
         if self.wanted and forward_ad._current_level < 0 and (found := self.of(t)) is not None and found[1] is not None:
-            call.tangents[value] = found[1]
+            call.tangents = {**call.tangents, value: found[1]}
 
     # -------------------------------------------------------------------------------------------------- the pass
     def before(self, run: Callable, name: str, args: tuple, kwargs: dict, given: dict, cls: Any) -> Callable | None:
@@ -146,11 +150,11 @@ class Tangents:
             for t, value in results:
                 kept, at, _, noted = self._known.get(id(bottom(t)), (None, None, None, None))
                 if noted is not None and kept is bottom(t) and at == version(kept):
-                    call.tangents[value] = noted
+                    call.tangents = {**call.tangents, value: noted}
 
         return push
 
-    def twins(self, call: Call, values: dict[int, Noted]) -> Iterator[tuple[torch.Tensor, Noted]]:
+    def twins(self, call: Call, values: dict[int, int]) -> Iterator[tuple[torch.Tensor, int]]:
         """Yield the tensors of the last second run, with what they are in the program; `values` are those of its tensors."""
         for key, primal, tangent in self.ran:
             if (value := values.get(key)) is not None:
@@ -228,12 +232,12 @@ class Tangents:
                 if tangent is not None:
                     _, at, _, noted = self._known.get(id(bottom(t)), (None, None, None, None))
                     noted = noted if noted is not None and at == version(t) else self.put(t, tangent)[1]
-                    call.tangents[value] = self.recorder.assign(tangent, noted)
+                    call.tangents = {**call.tangents, value: self.recorder.assign(tangent, noted)}
                     found.append((tangent, noted))
             if side is given:
-                call.boundary |= self.recorder.backward.edges(dict(enumerate(found)))
+                call.boundary |= self.recorder.edges(dict(enumerate(found)))
             else:
-                self.recorder.backward.attach(call, found)
+                self.recorder.attach(call, found)
 
 
 def as_seen(t: torch.Tensor, tangent: torch.Tensor) -> torch.Tensor:
@@ -254,12 +258,6 @@ def tangent_of(t: torch.Tensor | None) -> torch.Tensor | None:
 def runs_agree(t: torch.Tensor, twin: torch.Tensor) -> bool:
     """Return True if two runs of a call agree up to rounding: attention uses another kernel when it is differentiated."""
     return t.shape == twin.shape and torch.allclose(t.detach(), twin.detach(), rtol=1e-2, atol=1e-3, equal_nan=True)
-
-
-def version(t: torch.Tensor) -> int:
-    """Return a tensor's version counter; -1 for a tensor made in inference mode, which has none."""
-    t = bottom(t)
-    return -1 if t.is_inference() else t._version
 
 
 def laid_out(base: torch.Tensor, tangent: torch.Tensor) -> torch.Tensor:

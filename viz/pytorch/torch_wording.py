@@ -21,10 +21,12 @@ from minigrad.formulas.latex import symbol
 from minigrad.record import schema
 from minigrad.record.call_style import by_method
 from minigrad.record.constants import LONGEST, brief
-from minigrad.record.values import elements
+from minigrad.record.cuts import Detach
+from minigrad.record.operation_texts import Wording
+from minigrad.record.values import Flow, OpEntry, Ref, elements
 
-from .torch_document import Call, Noted
 from .torch_replay import Replay, array, largest, near
+from .torch_values import Call
 
 # the names that formulas use
 PUBLIC = {
@@ -32,55 +34,77 @@ PUBLIC = {
 }
 
 
+class TorchWording(Wording):
+    """The texts for the operations of a PyTorch program: of those that are drawn, because they take most of the time."""
+
+    def __init__(self, *given: Any):
+        super().__init__(*given)
+        self.drawn = getattr(self.rec, "drawn", None)
+        self.named.number_saved()
+
+    def write(self, op: schema.Op, group: OpEntry, flows: list[Flow], inputs: list, outputs: list) -> None:
+        """Fill in the texts of an operation of the document."""
+        for edge, flow in zip(op.edges, flows):
+            arrived = {v: self.number(g) for run, v, g in group.upstreams if run == flow.run}
+            edge.upstreams = [arrived.get(o) for o in outputs]
+        if group.of is not None or self.drawn is not None and op.id not in self.drawn:
+            return
+        if isinstance(group, Call):
+            Words(self, op, group, outputs).write(flows)
+        elif group.events[0].cls is Detach:
+            op.call = schema.CALLS[group.name].format(self.label(inputs[0]))
+
+
 class Words:
-    """The texts of one operation; `labels` name values, `dots` their tangents, `used` are the results that the record shows."""
+    """The texts of one operation; `used` are the results that the record shows."""
 
-    def __init__(
-        self, op: schema.Op, call: Call, labels: dict[Noted, str], dots: dict[Noted, str], used: Sequence[Noted]
-    ):
-        self.op, self.call, self.labels, self.dots, self.used = op, call, labels, dots, used
+    def __init__(self, wording: Wording, op: schema.Op, call: Call, used: Sequence[int]):
+        self.op, self.call, self.used = op, call, used
+        self.wording, self.label, self.dot = wording, wording.label, wording.tangent
+        self.array = lambda value, of=None: array(values[value], call, None if of is None else values[of])
+        values = wording.rec.values
 
-    def write(self, flows: Sequence[tuple], grads: dict[int, dict]) -> None:
-        """Write call and formulas; `flows` belong to the edges, `grads` are the gradients of the results by run of backward."""
+    def write(self, flows: Sequence[Flow]) -> None:
+        """Write call and formulas; the flows belong to the edges."""
         call, op = self.call, self.op
-        if not call.word:
-            return None  # lines of NumPy
-        if call.cut == call.name in schema.CALLS:
-            op.call = schema.CALLS[call.name].format(self.labels[call.inputs[0]])
-            return None
+        if call.function:
+            self.wording.write_custom(op, call, list(flows), list(self.used))
         op.call = self.called()
         if call.function:
-            return self.write_custom()
+            return
+        runs = dict.fromkeys(flow.run for flow in flows)
+        grads = {run: {o: g for at, o, g in call.upstreams if at == run and o in self.used} for run in runs}
         try:
-            replay = Replay(call, list(grads.values()), self.used)
-            ours, values = replay.document(self.labels)
+            replay = Replay(call, self.wording.rec.values, grads.values(), self.used)
+            ours, values = replay.document(self.label)
         except Exception:  # minigrad lacks the operation, or takes other arguments
             return
         op.call = ours.call or op.call
         if call.name.endswith("dropout") and call.internal:
             self.write_dropout(flows)
         elif replay.same:
-            names = {**PUBLIC, **{self.labels[value]: self.tensor(value) for value in replay.index}}
+            names = {**PUBLIC, **{self.label(value): self.tensor(value) for value in replay.index}}
             self.write_edges(ours, values, names, flows, grads)
             self.write_pushes(ours, values, names)
 
-    def write_edges(self, ours: schema.Op, values: dict, names: dict, flows: Sequence, grads: dict[int, dict]) -> None:
+    def write_edges(self, ours: schema.Op, values: dict, names: dict, flows: Sequence[Flow], grads: dict) -> None:
         """Give each edge minigrad's formula if the formula gives the edge's number."""
         left = list(ours.edges)
-        for edge, (run, value, *_, gives) in zip(self.op.edges, flows):
-            given = [self.tensor(grads[run][o], o) if o in grads[run] else self.tensor(o) * 0 for o in self.used]
+        for edge, flow in zip(self.op.edges, flows):
+            came = grads[flow.run]
+            given = [self.tensor(came[o], o) if o in came else self.tensor(o) * 0 for o in self.used]
             g, read = given[0] if len(given) == 1 else given, max([largest(elements(t)) for t in given])
             for one in left:
-                number = array(gives, self.call, value)
-                if values.get(one.input) is value and gives_number(one.formula, {**names, "g": g}, number, read):
+                number = self.array(flow.gives, flow.value)
+                if values.get(one.input) == flow.value and gives_number(one.formula, {**names, "g": g}, number, read):
                     edge.formula, edge.latex = one.formula, one.latex
                     left.remove(one)
                     break
 
-    def write_pushes(self, ours: schema.Op, values: dict[int, Noted], names: dict) -> None:
+    def write_pushes(self, ours: schema.Op, values: dict[int, int], names: dict) -> None:
         """Give each tangent of a result minigrad's formula if the formula gives its number."""
-        tangents = {value: array(t, self.call, value) for value, t in self.call.tangents.items()}
-        names = {**names, **{self.dots[value]: wrap(np.array(t)) for value, t in tangents.items()}}
+        tangents = {value: self.array(t, value) for value, t in self.call.tangents.items()}
+        names = {**names, **{self.dot(value): wrap(np.array(t)) for value, t in tangents.items()}}
         read = max(map(largest, tangents.values()), default=0.0)
         for push in ours.pushes:
             if (value := values[push["output"]]) in tangents and gives_number(
@@ -88,39 +112,30 @@ class Words:
             ):
                 self.push(value, push["formula"], push["latex"])
 
-    def write_dropout(self, flows: Sequence[tuple]) -> None:
+    def write_dropout(self, flows: Sequence[Flow]) -> None:
         """Write the formulas of a dropout, whose saved tensor is its random factor."""
-        (x,), (out,) = [one for one in self.call.inputs if isinstance(one, Noted)], self.used
-        for factor in [one for one in self.call.internal.values() if one.shape == out.shape]:
-            kept, word = array(factor, self.call), self.labels[factor]
-            dotted = [symbol(self.labels[one]) for one in (x, out)]
-            for edge, (*_, upstream, gives) in zip(self.op.edges, flows):
-                if near(array(upstream, self.call) * kept, array(gives, self.call)):
+        (x,), (out,) = self.call.read, self.used
+        for factor in [one for one in self.call.internal.values() if self.array(one).shape == self.array(out).shape]:
+            kept, word = self.array(factor), self.label(factor)
+            dotted = [symbol(self.label(one)) for one in (x, out)]
+            for edge, flow in zip(self.op.edges, flows):
+                if near(self.array(flow.upstream) * kept, self.array(flow.gives)):
                     edge.formula = f"g * {word}"
                     edge.latex = rf"\bar{{{dotted[0]}}} = \bar{{{dotted[1]}}} \odot {symbol(word)}"
             if x in self.call.tangents and out in self.call.tangents:
-                d, moved = [array(self.call.tangents[one], self.call, one) for one in (x, out)]
+                d, moved = [self.array(self.call.tangents[one], one) for one in (x, out)]
                 if near(d * kept, moved):
                     latex = rf"\dot{{{dotted[1]}}} = \dot{{{dotted[0]}}} \odot {symbol(word)}"
-                    self.push(out, f"{self.dots[x]} * {word}", latex)
+                    self.push(out, f"{self.dot(x)} * {word}", latex)
 
-    def write_custom(self) -> None:
-        """Write the formulas of a custom Function: calls of its methods."""
-        grads = "g" if len(self.used) == 1 else ", ".join(f"g[{k}]" for k in range(len(self.used)))
-        for edge in self.op.edges:
-            edge.formula = f"{self.op.name}.backward({grads})"
-        moving = [one for one in self.call.inputs if isinstance(one, Noted) and one in self.call.tangents]
-        for value in [one for one in self.used if one in self.call.tangents]:
-            self.push(value, f"{self.op.name}.jvp({', '.join([self.dots[one] for one in moving])})", "")
-
-    def push(self, value: Noted, formula: str, latex: str) -> None:
+    def push(self, value: int, formula: str, latex: str) -> None:
         """Add the formula for the tangent of a result."""
         out = self.op.outputs[self.used.index(value)]
         self.op.pushes.append({"output": out, "formula": formula, "latex": latex, "names": None})
 
-    def tensor(self, value: Noted, of: Noted | None = None) -> Tensor:
+    def tensor(self, value: int, of: int | None = None) -> Tensor:
         """Return a value, or the gradient `of` one, as a minigrad tensor."""
-        return wrap(np.array(array(value, self.call, of)))
+        return wrap(np.array(self.array(value, of)))
 
     def called(self) -> str:
         """Write the call of PyTorch's function."""
@@ -128,7 +143,7 @@ class Words:
         args = [self.spelled(a) for a in call.args]
         named = [f"{key}={self.spelled(a)}" for key, a in call.kwargs.items()]
         if call.function:
-            long = [len(text) > LONGEST and not isinstance(a, Noted) for a, text in zip(call.args, args)]
+            long = [len(text) > LONGEST and type(a) is not Ref for a, text in zip(call.args, args)]
             args = [brief(a) if cut else text for a, text, cut in zip(call.args, args, long)]
             return f"{call.function}.apply({', '.join(args + named)})"
         if call.name in ("getitem", "setitem") and len(args) > 1:
@@ -142,8 +157,8 @@ class Words:
 
     def spelled(self, a: Any) -> str:
         """Write an argument as in source code."""
-        if isinstance(a, Noted):
-            return self.labels[a]
+        if type(a) is Ref:
+            return self.label(a.value)
         if isinstance(a, (tuple, list)):
             parts = ", ".join(map(self.spelled, a))
             return f"[{parts}]" if isinstance(a, list) else f"({parts}{',' * (len(a) == 1)})"

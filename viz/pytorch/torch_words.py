@@ -14,13 +14,11 @@ import torch
 from torch.autograd.function import _SingleLevelFunction
 from torch.utils._pytree import tree_leaves
 
-from minigrad.kernels import formula
 from minigrad.ops.base.primitive import Primitive
 from minigrad.ops.base.registry import TABLE
 from minigrad.places import PACKAGE, Place
 from minigrad.record import schema
 from minigrad.record.callers import columns
-from minigrad.record.constants import brief
 
 VIZ = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 COMMAND = VIZ + "libraries.py"  # the module that runs programs for the command line
@@ -112,15 +110,6 @@ def parameters_of(name: str) -> tuple[str, ...]:
     if name in ("lstm", "gru", "rnn_tanh", "rnn_relu"):
         return "input", "hx", "weights", "has_biases", "num_layers", "dropout", "train", "bidirectional", "batch_first"
     return tuple(inspect.signature(TABLE[name].function).parameters) if name in TABLE else ()
-
-
-def formula_of(name: str, primitive: Any, arguments: list[tuple[str, Any]]) -> str:
-    """Return an operation's formula: its kernel as text, or the call with its arguments."""
-    kernel = getattr(primitive, "kernel", None)
-    if kernel is not None and (text := formula.display_text(kernel)):
-        return text
-    shown = [label if isinstance(one, torch.Tensor) else f"{label}={brief(one)}" for label, one in arguments]
-    return f"{name}({', '.join(dict.fromkeys(shown))})"
 
 
 def tensors_in(tree: Any) -> list[torch.Tensor]:

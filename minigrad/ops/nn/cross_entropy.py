@@ -166,10 +166,10 @@ def exchanged(who: str, input: Tensor) -> str:
 
 def class_dim(who: str, input: Tensor) -> int:
     """Return the dimension of the classes: 1, or 0 without a batch."""
-    if not input.ndim:
+    if not input._sizes:
         what = "expected an input of at least one dimension, the classes, got a 0-d tensor"
         raise error(RuntimeError, who, what, "pass logits of shape (batch, classes), or (classes,) for one example")
-    return min(input.ndim - 1, 1)
+    return 1 if len(input._sizes) > 1 else 0
 
 
 def check_target(who: str, input: Tensor, target: Tensor, weight: Tensor | None, dim: int) -> None:

@@ -5,21 +5,12 @@ from math import nan
 from tests.parity.harness import attempt, function, gives, leaf
 
 
-@gives([RuntimeError, RuntimeError])
-def backward_of_non_scalar_raises(torch):
-    y = leaf(torch, [1.0, 2.0]) * 2
-    return attempt(y.backward), attempt(torch.autograd.grad, y, [])
-
-
-@gives([RuntimeError, RuntimeError])
-def backward_of_untracked_raises(torch):
-    return attempt(torch.ones(1).backward), attempt(torch.autograd.grad, torch.ones(1), torch.ones(1))
-
-
-@gives([RuntimeError, RuntimeError])
-def backward_of_integer_result_raises(torch):
-    x = leaf(torch, [1.0, 2.0])
-    return attempt(x.argmax().backward), attempt((x > 0).sum().backward)
+@gives([RuntimeError] * 6)
+def backward_of_what_is_no_tracked_number_raises(torch):
+    x, one = leaf(torch, [1.0, 2.0]), torch.ones(1)
+    y = x * 2
+    of_results = [attempt(result.backward) for result in (y, one, x.argmax(), (x > 0).sum())]
+    return *of_results, attempt(torch.autograd.grad, y, []), attempt(torch.autograd.grad, one, one)
 
 
 @gives([RuntimeError, RuntimeError, RuntimeError, RuntimeError, TypeError, TypeError])

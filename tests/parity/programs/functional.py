@@ -1,6 +1,7 @@
 """`autograd.functional`: vjp, jvp, jacobian, hessian, hvp, vhp with their arguments and refusals."""
 
 from tests.parity.harness import attempt, gives, leaf
+from tests.parity.makers import square_function
 
 
 @gives([[[[1.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [1.0, 1.0]]], [[1.0, 2.0], [3.0, 4.0]]])
@@ -127,14 +128,6 @@ def vjp_checks(torch):
     ]
 
 
-@gives([[1.0, 8.0], [9.0, 48.0], [18.0, 48.0]])
-def vjp_with_create_graph(torch):
-    x, v = leaf(torch, [1.0, 2.0]), torch.tensor([3.0, 4.0])
-    out, g = torch.autograd.functional.vjp(lambda t: t**3, x, v, create_graph=True)
-    g.sum().backward()
-    return out, g, x.grad
-
-
 @gives([[[1.0, 4.0], [10.0, 24.0]], [[3.0, 8.0], [16.0, 26.0]]])
 def jvp_of_one_and_two_arguments(torch):
     functional = torch.autograd.functional
@@ -155,12 +148,19 @@ def jvp_without_vector_and_checks(torch):
     ]
 
 
-@gives([[1.0, 8.0], [9.0, 48.0], [18.0, 48.0]])
-def jvp_with_create_graph(torch):
-    x, v = leaf(torch, [1.0, 2.0]), torch.tensor([3.0, 4.0])
-    out, tangent = torch.autograd.functional.jvp(lambda t: t**3, x, v, create_graph=True)
-    tangent.sum().backward()
-    return out, tangent, x.grad
+CUBED = [[1.0, 8.0], [9.0, 48.0], [18.0, 48.0]]
+
+
+@gives({"vjp": CUBED, "jvp": CUBED, "vhp": [17.0, [12.0, 48.0], [24.0, 48.0]]})
+def products_with_create_graph(torch):
+    cube, power = lambda t: t**3, lambda t: (t**4).sum()
+    results = {}
+    for name, f, v in (("vjp", cube, [3.0, 4.0]), ("jvp", cube, [3.0, 4.0]), ("vhp", power, [1.0, 1.0])):
+        x = leaf(torch, [1.0, 2.0])
+        out, product = getattr(torch.autograd.functional, name)(f, x, torch.tensor(v), create_graph=True)
+        product.sum().backward()
+        results[name] = [out, product, x.grad]
+    return results
 
 
 @gives([[13.0, [2.0, -10.0]], [13.0, [2.0, -10.0]]])
@@ -209,14 +209,6 @@ def hvp_and_vhp_checks(torch):
     return results
 
 
-@gives([17.0, [12.0, 48.0], [24.0, 48.0]])
-def vhp_with_create_graph(torch):
-    x, v = leaf(torch, [1.0, 2.0]), torch.tensor([1.0, 1.0])
-    value, product = torch.autograd.functional.vhp(lambda t: (t**4).sum(), x, v, create_graph=True)
-    product.sum().backward()
-    return value, product, x.grad
-
-
 @gives([[[3.0, 0.0], [0.0, 4.0]], None, None, True])
 def inputs_are_left_alone(torch):
     x, w = leaf(torch, [1.0, 2.0]), leaf(torch, [3.0, 4.0])
@@ -226,19 +218,9 @@ def inputs_are_left_alone(torch):
 
 @gives([[[2.0, 0.0], [0.0, 4.0]], [[12.0, 0.0], [0.0, 48.0]]])
 def jacobian_through_a_custom_function(torch):
-    class Square(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * x
-
-        @staticmethod
-        def backward(ctx, g):
-            return 2 * ctx.saved_tensors[0] * g
-
-    x = torch.tensor([1.0, 2.0])
+    x, square = torch.tensor([1.0, 2.0]), square_function(torch).apply
     functional = torch.autograd.functional
-    return functional.jacobian(Square.apply, x), functional.hessian(lambda t: Square.apply(Square.apply(t)).sum(), x)
+    return functional.jacobian(square, x), functional.hessian(lambda t: square(square(t)).sum(), x)
 
 
 @gives([[2.0, 0.0], [0.0, 4.0]])

@@ -11,49 +11,36 @@ def _backward_of(torch, values, *gradients):
     return attempt(Func.apply(*leaves).backward), [x.grad for x in leaves]
 
 
-@gives([RuntimeError, [None, None]])
-def too_few_gradients(torch):
-    return _backward_of(torch, [[1.0], [2.0]], torch.ones(1))
-
-
-@gives([RuntimeError, [None]])
-def too_many_gradients(torch):
-    return _backward_of(torch, [[1.0]], torch.ones(1), torch.ones(1))
-
-
-@gives([None, [[1.0]]])
-def too_many_gradients_that_are_none(torch):
-    return _backward_of(torch, [[1.0]], torch.ones(1), None)
-
-
-@gives([RuntimeError, [None]])
-def no_gradients_at_all(torch):
-    return _backward_of(torch, [[1.0]])
-
-
-@gives([RuntimeError, [None]])
-def gradient_of_another_shape(torch):
-    return _backward_of(torch, [[1.0, 2.0]], torch.ones(3))
-
-
-@gives([[RuntimeError, [None]], [RuntimeError, [None]]])
-def gradient_too_small(torch):
-    return _backward_of(torch, [[1.0, 2.0]], torch.ones(1)), _backward_of(torch, [[1.0, 2.0]], torch.tensor(1.0))
-
-
-@gives([[None, [[3.0, 3.0]]], [None, [[2.0]]]])
-def gradient_larger_by_broadcasting(torch):
-    return _backward_of(torch, [[1.0, 2.0]], torch.ones(3, 2)), _backward_of(torch, [[1.0]], torch.ones(2))
-
-
-@gives([RuntimeError, [None]])
-def gradient_that_is_a_number(torch):
-    return _backward_of(torch, [1.0], 1.0)
-
-
-@gives([RuntimeError, [None]])
-def gradient_that_is_a_string(torch):
-    return _backward_of(torch, [1.0], "one")
+@gives(
+    {
+        "too few": [RuntimeError, [None, None]],
+        "too many": [RuntimeError, [None]],
+        "too many, of which the last is None": [None, [[1.0]]],
+        "none at all": [RuntimeError, [None]],
+        "of another shape": [RuntimeError, [None]],
+        "too small": [RuntimeError, [None]],
+        "without dimensions": [RuntimeError, [None]],
+        "larger by broadcasting": [None, [[3.0, 3.0]]],
+        "larger by broadcasting, of one element": [None, [[2.0]]],
+        "a number": [RuntimeError, [None]],
+        "a string": [RuntimeError, [None]],
+    }
+)
+def gradients_of_another_number_or_kind(torch):
+    one, pair = torch.ones(1), [[1.0, 2.0]]
+    return {
+        "too few": _backward_of(torch, [[1.0], [2.0]], one),
+        "too many": _backward_of(torch, [[1.0]], one, one),
+        "too many, of which the last is None": _backward_of(torch, [[1.0]], one, None),
+        "none at all": _backward_of(torch, [[1.0]]),
+        "of another shape": _backward_of(torch, pair, torch.ones(3)),
+        "too small": _backward_of(torch, pair, one),
+        "without dimensions": _backward_of(torch, pair, torch.tensor(1.0)),
+        "larger by broadcasting": _backward_of(torch, pair, torch.ones(3, 2)),
+        "larger by broadcasting, of one element": _backward_of(torch, [[1.0]], torch.ones(2)),
+        "a number": _backward_of(torch, [1.0], 1.0),
+        "a string": _backward_of(torch, [1.0], "one"),
+    }
 
 
 @gives([RuntimeError, None])
@@ -90,62 +77,45 @@ def forward_that_is_not_static(torch):
     return attempt(lambda: Func()(leaf(torch, [1.0])))
 
 
-@gives(RuntimeError)
-def function_that_is_called(torch):
-    Func = function(torch)
-    return attempt(lambda: Func()(leaf(torch, [1.0])))
+@gives(
+    {
+        "it is called": RuntimeError,
+        "it has backward and vjp": RuntimeError,
+        "apply lacks an argument": TypeError,
+        "backward lacks a parameter": TypeError,
+        "forward returns a number": 5,
+    }
+)
+def functions_that_are_made_or_called_otherwise(torch):
+    x = leaf(torch, [1.0])
+    both, two = (
+        function(torch, vjp=lambda ctx, g: g * 2),
+        function(torch, lambda ctx, x: (x * 2, x * 3), lambda ctx, g: g),
+    )
+    return {
+        "it is called": attempt(lambda: function(torch)()(x)),
+        "it has backward and vjp": attempt(lambda: both.apply(x).sum().backward()),
+        "apply lacks an argument": attempt(function(torch, lambda ctx, x, y: x * y, lambda ctx, g: (g, g)).apply, x),
+        "backward lacks a parameter": attempt(lambda: two.apply(x)[0].sum().backward()),
+        "forward returns a number": attempt(function(torch, lambda ctx, x: 5, lambda ctx, g: None).apply, x),
+    }
 
 
-@gives(RuntimeError)
-def both_backward_and_vjp(torch):
-    Func = function(torch, vjp=lambda ctx, g: g * 2)
-    return attempt(lambda: Func.apply(leaf(torch, [1.0])).sum().backward())
+@gives([TypeError, True, RuntimeError, [2.0]])
+def ctx_is_told_of_what_is_no_tensor_or_no_output(torch):
+    def after(tell):
+        def forward(ctx, x):
+            tell(ctx, x)
+            return x * 2
 
+        return attempt(function(torch, forward).apply, leaf(torch, [1.0]))
 
-@gives(TypeError)
-def saving_what_is_not_a_tensor(torch):
-    def forward(ctx, x):
-        ctx.save_for_backward(x, 3)
-        return x * 2
-
-    Func = function(torch, forward)
-    return attempt(Func.apply, leaf(torch, [1.0]))
-
-
-@gives(True)
-def saving_for_forward_what_is_not_a_tensor(torch):
-    def forward(ctx, x):
-        ctx.save_for_forward(x, "text")
-        return x * 2
-
-    Func = function(torch, forward)
-    return isinstance(attempt(Func.apply, leaf(torch, [1.0])), Exception)
-
-
-@gives(RuntimeError)
-def marking_what_is_not_a_tensor(torch):
-    def forward(ctx, x):
-        ctx.mark_non_differentiable(3)
-        return x * 2
-
-    Func = function(torch, forward)
-    return attempt(Func.apply, leaf(torch, [1.0]))
-
-
-@gives([2.0])
-def marking_an_input_non_differentiable(torch):
-    def forward(ctx, x):
-        ctx.mark_non_differentiable(x)
-        return x * 2
-
-    Func = function(torch, forward)
-    return attempt(Func.apply, leaf(torch, [1.0]))
-
-
-@gives(5)
-def output_that_is_no_tensor_at_all(torch):
-    Func = function(torch, lambda ctx, x: 5, lambda ctx, g: None)
-    return attempt(Func.apply, leaf(torch, [1.0]))
+    return [
+        after(lambda ctx, x: ctx.save_for_backward(x, 3)),
+        isinstance(after(lambda ctx, x: ctx.save_for_forward(x, "text")), Exception),
+        after(lambda ctx, x: ctx.mark_non_differentiable(3)),
+        after(lambda ctx, x: ctx.mark_non_differentiable(x)),
+    ]
 
 
 @gives([KeyError, True])
@@ -155,18 +125,6 @@ def setup_context_that_raises(torch):
 
     Func = function(torch, lambda x: x * 2, None, setup_context=setup_context)
     return attempt(Func.apply, leaf(torch, [1.0])), torch.is_grad_enabled()
-
-
-@gives(TypeError)
-def wrong_number_of_arguments_of_apply(torch):
-    Func = function(torch, lambda ctx, x, y: x * y, lambda ctx, g: (g, g))
-    return attempt(Func.apply, leaf(torch, [1.0]))
-
-
-@gives(TypeError)
-def backward_with_the_wrong_signature(torch):
-    Func = function(torch, lambda ctx, x: (x * 2, x * 3), lambda ctx, g: g)
-    return attempt(lambda: Func.apply(leaf(torch, [1.0]))[0].sum().backward())
 
 
 @gives(NotImplementedError)

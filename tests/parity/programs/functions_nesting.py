@@ -107,16 +107,7 @@ def once_differentiable_with_a_constant_slope(torch):
 
 @gives([[12.0], RuntimeError])
 def once_differentiable_in_the_middle_of_a_graph(torch):
-    class Func(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        @torch.autograd.function.once_differentiable
-        def backward(ctx, g):
-            return g * 2
-
+    Func = function(torch, backward=torch.autograd.function.once_differentiable(lambda ctx, g: g * 2))
     x = leaf(torch, [3.0])
     (g,) = torch.autograd.grad((Func.apply(x) * x).sum(), x, create_graph=True)
     return g, attempt(g.sum().backward)

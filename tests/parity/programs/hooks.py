@@ -3,23 +3,15 @@
 from tests.parity.harness import attempt, function, gives, leaf
 
 
-@gives([40.0])
-def tensor_hooks_run_in_order_of_registration(torch):
-    x = leaf(torch, [1.0])
+@gives([[40.0], [40.0]])
+def hooks_of_results_and_leaves_run_in_order_of_registration(torch):
+    x, w = leaf(torch, [1.0]), leaf(torch, [1.0])
     y = x * 2
-    y.register_hook(lambda g: g + 1)
-    y.register_hook(lambda g: g * 10)
-    y.sum().backward()
-    return x.grad
-
-
-@gives([40.0])
-def leaf_hooks_run_in_order_of_registration(torch):
-    x = leaf(torch, [1.0])
-    x.register_hook(lambda g: g + 1)
-    x.register_hook(lambda g: g * 10)
-    (x * 3).sum().backward()
-    return x.grad
+    for tensor in (y, w):
+        tensor.register_hook(lambda g: g + 1)
+        tensor.register_hook(lambda g: g * 10)
+    (y + w * 3).sum().backward()
+    return x.grad, w.grad
 
 
 @gives([[[9.0]], [9.0]])

@@ -3,31 +3,29 @@
 from tests.parity.harness import attempt, gives, leaf
 
 
-@gives([[[1.0, 6.0, 15.0], [8.0, 20.0, 36.0]], [[1.0, 3.0, 5.0], [2.0, 4.0, 6.0]]])
-def inplace_on_transposed_view(torch):
-    x = leaf(torch, [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
-    base = x.clone()
-    base.t().mul_(torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
-    base.sum().backward()
-    return base, x.grad
-
-
-@gives([[1.0, 2.0, 9.0, 4.0, 25.0], [2.0, 1.0, 6.0, 1.0, 10.0]])
-def inplace_on_step_slice(torch):
-    x = leaf(torch, [1.0, 2.0, 3.0, 4.0, 5.0])
-    base = x.clone()
-    base[::2].square_()
-    base.sum().backward()
-    return base, x.grad
-
-
-@gives([[[5.0, 2.0], [3.0, 20.0]], [[5.0, 1.0], [1.0, 5.0]]])
-def inplace_on_diagonal(torch):
-    x = leaf(torch, [[1.0, 2.0], [3.0, 4.0]])
-    base = x.clone()
-    base.diagonal().mul_(5)
-    base.sum().backward()
-    return base, x.grad
+@gives(
+    {
+        "transposed": [[[1.0, 4.0, 9.0], [8.0, 15.0, 24.0]], [[1.0, 2.0, 3.0], [2.0, 3.0, 4.0]]],
+        "steps": [[[1.0, 2.0, 9.0], [16.0, 5.0, 36.0]], [[2.0, 1.0, 6.0], [8.0, 1.0, 12.0]]],
+        "diagonal": [[[5.0, 2.0, 3.0], [4.0, 25.0, 6.0]], [[5.0, 1.0, 1.0], [1.0, 5.0, 1.0]]],
+        "squeezed": [[[3.0, 6.0, 9.0], [12.0, 15.0, 18.0]], [[3.0, 3.0, 3.0], [3.0, 3.0, 3.0]]],
+    }
+)
+def inplace_on_views_of_a_base(torch):
+    writes = {
+        "transposed": lambda base: base.t().mul_(torch.tensor([[1.0, 2.0], [2.0, 3.0], [3.0, 4.0]])),
+        "steps": lambda base: base[:, ::2].square_(),
+        "diagonal": lambda base: base.diagonal().mul_(5),
+        "squeezed": lambda base: base.unsqueeze(0).view(1, 2, 1, 3).squeeze().mul_(3),
+    }
+    found = {}
+    for name, write in writes.items():
+        x = leaf(torch, [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        base = x.clone()
+        write(base)
+        base.sum().backward()
+        found[name] = base, x.grad
+    return found
 
 
 @gives([[35.0, 6.0], [35.0], [35.0, 3.0]])
@@ -41,16 +39,6 @@ def inplace_on_base_view_base_alternating(torch):
     v.mul_(5)
     base.sum().backward()
     return base, v, x.grad
-
-
-@gives([[6.0, 12.0], [6.0, 6.0]])
-def inplace_on_unsqueezed_and_squeezed_view(torch):
-    x = leaf(torch, [1.0, 2.0])
-    base = x.clone()
-    base.unsqueeze(0).mul_(2)
-    base.view(1, 2, 1).squeeze().mul_(3)
-    base.sum().backward()
-    return base, x.grad
 
 
 @gives([True, False])
