@@ -1,7 +1,7 @@
 """Programs as people write them for PyTorch, in scripts/, and how they train here and there.
 
 Each is a script that runs unchanged: it imports torch, and prints `step 20 loss 0.5` as it trains.  `trained` runs one
-and reads its losses, by minigrad or by PyTorch, whose random numbers are minigrad's for that time (tests/parity/same_draws.py).
+and reads its losses, by minigrad or by PyTorch; a seed gives the same numbers in both.
 `python -m tests.programs` runs all, keeps the losses in curves.json and makes docs/programs.md (page.py) of them.
 """
 
@@ -69,15 +69,13 @@ def in_minigrad() -> Iterator[None]:
 
 @contextlib.contextmanager
 def in_torch() -> Iterator[None]:
-    """`import torch` gives PyTorch, with minigrad's random numbers, on one thread."""
+    """`import torch` gives PyTorch, on one thread."""
     import torch
-
-    from ..parity.same_draws import same_draws
 
     dtype, threads = torch.get_default_dtype(), torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        with same_draws(), warnings.catch_warnings():
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # PyTorch's, of what it deprecates
             yield
     finally:

@@ -91,7 +91,6 @@ def repeated_heads(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, T
 @functional(
     "T(3, 4)",
     "T(3, 4), 0.5, True, dim=0",
-    differs="the numbers that a seed gives",
     differentiable=False,
 )
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
