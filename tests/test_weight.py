@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 
 # The lines of the Python files of a folder at most, with docstrings and blank lines, and of viz's scripts.
 CEILINGS = {
-    "minigrad": 101000,
+    "minigrad": 100995,
     "minigrad/*.py": 2388,
     "minigrad/arrays": 1136,
     "minigrad/autograd": 3369,
@@ -28,10 +28,10 @@ CEILINGS = {
     "minigrad/fast": 1401,
     "minigrad/formulas": 1670,
     "minigrad/func": 1084,
-    "minigrad/kernels": 12736,
+    "minigrad/kernels": 12732,
     "minigrad/layers": 902,
     "minigrad/nn": 7045,
-    "minigrad/ops": 20733,
+    "minigrad/ops": 20732,
     "minigrad/ops/base": 1421,
     "minigrad/optim": 2638,
     "minigrad/record": 7775,
@@ -42,7 +42,7 @@ CEILINGS = {
     "viz": 21460,
     "viz/**/*.js": 7705,
     "lessons": 40027,
-    "tests": 119254,
+    "tests": 119252,
     "tools": 1798,
     "benchmarks": 6237,
     "docs": 2723,

@@ -163,8 +163,7 @@ class BinCount(DataDependent):
     @staticmethod
     def impl(x: np.ndarray, weights: np.ndarray | None, n: int) -> np.ndarray:
         if x.size and has_numbers(x) and x.min() < 0:
-            what = f"bincount only supports 1-d non-negative integral inputs, but found {x.min()}"
-            raise error(RuntimeError, "bincount", what, "count the others: input[input >= 0]")
+            raise error(RuntimeError, "bincount", f"got a negative number, {int(x.min())}", "write x - x.min()")
         found = np.bincount(x, weights, n)
         return found if weights is None else found.astype(weights.dtype if weights.dtype == np.float32 else np.float64)
 

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from ...arrays.dtypes import HALVES
-from ...errors import error
 from ..cpu.index_cpu import HOW
 from . import indexing
 from .device_array import DeviceArray, full
@@ -82,11 +81,8 @@ def add(x: DeviceArray, dims: tuple, indices: tuple, rows: Any, known: bool) -> 
 # ---------------------------------------------------------------------- counting
 @of_arrays(np.bincount)
 def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
-    """Return how often each number from 0 on occurs, or the sum of its weights. Raises RuntimeError for negative numbers."""
-    low, high = (int(x.min()), int(x.max())) if x.size else (0, -1)
-    if low < 0:
-        raise error(RuntimeError, "bincount", f"got a negative number, {low}", "write x - x.min()")
-    out = full(max(high + 1, minlength), 0, np.int64 if weights is None else np.float64)
+    """Return how often each number from 0 on occurs, or the sum of its weights."""
+    out = full(max(int(x.max()) + 1 if x.size else 0, minlength), 0, np.int64 if weights is None else np.float64)
     combine("add", out, lambda a: indexing.selected(a, (0,), (x,)), 1 if weights is None else weights, False)
     return out
 
