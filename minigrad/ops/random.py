@@ -69,14 +69,15 @@ def fine(dtype: np.dtype) -> np.dtype:
     return dtypes.F4 if dtype in dtypes.HALVES else dtype
 
 
-def in_order_of(like: Tensor | None, sample: Callable) -> Callable:
-    """Return sample(rng, size, row_major), made to draw in the order of a tensor's memory, as PyTorch fills it."""
+def in_order_of(like: Tensor | None, sample: Callable, dense: bool = False) -> Callable:
+    """Return sample(rng, size, row_major), made to draw in the order of a tensor's memory, or of a `dense` one of that order."""
     strides = like._a.strides if type(like) is Tensor and not like._a.flags.c_contiguous else ()
     order = sorted(range(len(strides)), key=lambda d: -strides[d])
     back = tuple(sorted(order, key=order.__getitem__))
+    row_major = not strides or dense and order == list(range(len(strides)))
 
     def ordered(rng: Any, size: tuple) -> Any:
-        return sample(rng, tuple([size[d] for d in order]), False).transpose(back)
+        return sample(rng, tuple([size[d] for d in order]), row_major).transpose(back)
 
     return ordered if strides else lambda rng, size: sample(rng, size, True)
 
@@ -100,12 +101,12 @@ def uniform(
 
 def gaussian(
     shape: Any, dtype: np.dtype, generator: Any = None, who: str = "randn", device: Any = None,
-    mean: float = 0.0, std: float = 1.0, like: Tensor | None = None,
+    mean: float = 0.0, std: float = 1.0, like: Tensor | None = None, dense: bool = False,
 ) -> Tensor:  # fmt: skip
     """Return normal numbers; in a memory that is not row-major they are drawn one by one."""
     floating(dtype, who)
     sample = lambda rng, size, row_major: rng.normal(size, dtype, mean, std, row_major)
-    return draw(who, shape, generator, in_order_of(like, sample), device)
+    return draw(who, shape, generator, in_order_of(like, sample, dense), device)
 
 
 def integers(
@@ -218,7 +219,7 @@ def randn_like(
 ) -> Tensor:
     """Return random numbers, normal with mean 0 and variance 1, in input's shape and dtype."""
     kind, place = settings(input, dtype, device)
-    return gaussian(input.shape, kind, generator, "randn_like", place, like=input)
+    return gaussian(input.shape, kind, generator, "randn_like", place, like=input, dense=True)
 
 
 @factory("T(2, 3), 5", "I(2, 3, 4), -2, 2", out=False)

@@ -407,7 +407,7 @@ class Stream:
             left = 1 if at == WORDS else WORDS + 1 - at
             at = 0 if at == WORDS and key[0] == seed & 0xFFFFFFFF else at  # no word was drawn
             words = key.astype(np.uint64).tobytes()
-            return LAYOUT.pack(seed, left, 1, at, words, 0.0, value * waits, 0.0, int(waits), 0.0, False)
+            return LAYOUT.pack(seed, left, 1, at, words, 0.0, value if waits else 0.0, 0.0, int(waits), 0.0, False)
 
     def restore(self, state: bytes) -> int:
         """Go to a position that `dump` recorded, and return its seed."""
