@@ -213,11 +213,12 @@ def whole_size(size: Any, who: str) -> tuple:
 
 
 def number(x: Any, who: str) -> Any:
-    """Return a Python number, from a number or a 0-d tensor; raise TypeError for anything else."""
+    """Return a Python number, from a number or a 0-d tensor; raise RuntimeError for other tensors, else TypeError."""
     value = x.item() if isinstance(x, np.generic) or isinstance(x, Tensor) and not x.ndim else x
     if not isinstance(value, (int, float)):
-        what = f"a tensor of shape {tuple(x.shape)}" if isinstance(x, Tensor) else f"{type(x).__name__}, {x!r}"
-        raise error(TypeError, who, f"expected a number, got {what}", "pass an int, a float or a 0-d tensor")
+        of_shape = f"a tensor of shape {tuple(x.shape)}" if isinstance(x, Tensor) else ""
+        what = f"expected a number, got {of_shape or f'{type(x).__name__}, {x!r}'}"
+        raise error(RuntimeError if of_shape else TypeError, who, what, "pass an int, a float or a 0-d tensor")
     return value
 
 

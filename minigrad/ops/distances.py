@@ -57,7 +57,6 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
         raise error(RuntimeError, "renorm", f"non-positive-norm not supported, got p={p}", "write p=2")
     if maxnorm < 0:
         raise error(RuntimeError, "renorm", f"expected maxnorm to be >= 0 but got {maxnorm}", "write maxnorm=1.0")
-    kept = axis(dim, input.ndim, "renorm")
-    others = tuple([d for d in range(input.ndim) if d != kept])
+    others = tuple([d for d in range(input.ndim) if d != axis(dim, input.ndim, "renorm")])
     size = vector_norm(input, p, others, True)
     return input.contiguous() * where(size > maxnorm, maxnorm / (size + 1e-7), 1.0)

@@ -367,7 +367,7 @@ def test_processes_have_a_limit(tmp_path, both_ways):
 def test_a_notebook_that_forks_without_end_is_ended_and_its_checks_count(tmp_path, both_ways):
     bomb = "import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass"
     graded = grade(handed_in(tmp_path / "ann.ipynb", "three_uses = 12", bomb), Limits(total=20.0))
-    assert graded.points == 1 and graded.seconds < 40
+    assert graded.points == 1
     tried = f"cell 2: ended since it tried to have more than {supervise.TASKS} processes and threads"
     assert graded.notes in ([tried], ["cell 2: ended after 20 s"])
 

@@ -1,4 +1,4 @@
-"""What depends on the elements of tensors in a PyTorch program: random numbers, reads by Python, the shapes of results."""
+"""Parts of a PyTorch program that depend on the elements of tensors: random numbers, reads by Python, shapes of results."""
 
 # pyright: reportMissingImports=false
 
