@@ -17,18 +17,18 @@ from ..arrays.dtypes import finfo
 from ..core.tensor import Tensor
 from ..ops.compare import where
 from ..ops.elementary import digamma, erfc, lgamma, log1p, xlogy
-from ..ops.incomplete_gamma import gammainc, standard_gamma
+from ..ops.incomplete_gamma import LogStandardGamma, drawn_from, gammainc, standard_gamma
 from ..ops.inverses import erfinv
 from ..ops.join import stack
+from ..ops.nn.softmax import softmax
 from ..ops.random import exponentials, gaussian, uniform
 from .constraints import greater_than, interval, nonnegative, positive, real, unit_interval
 from .distribution import HALF_LOG_2PI, Parametric, formula
 
 ROOT2 = math.sqrt(2)
 EULER = float(np.euler_gamma)
-NOISE: dict[
-    str, Callable
-] = {  # (shape, tensor of the dtype and the device) -> numbers of a distribution without parameters
+# (shape, tensor of the dtype and the device) -> numbers of a distribution without parameters
+NOISE: dict[str, Callable] = {
     "normal": lambda shape, like: gaussian(shape, like._np_dtype, None, "rsample", like.device),
     "uniform": lambda shape, like: uniform(shape, like._np_dtype, None, "rsample", like.device),
     "exponential": lambda shape, like: exponentials("rsample", shape, None, like.device).to(like.dtype),
@@ -290,5 +290,4 @@ class Beta(Continuous):
 
 def dirichlet(a: Tensor) -> Tensor:
     """Return draws of Dirichlet distributions: gamma draws, in double precision for small ones, divided by their sum."""
-    parts = standard_gamma(a.double())
-    return (parts / parts.sum(-1, True)).to(a.dtype)
+    return softmax(drawn_from(LogStandardGamma, a.double()), -1).to(a.dtype)

@@ -61,9 +61,19 @@ class StandardGammaGrad(OfTwo):
 class StandardGamma(Operation):
     """A draw from the gamma distribution of each shape and rate 1, at least the smallest positive number."""
 
-    impl = lambda a, generator: np.maximum(generator._rng.gamma(a).astype(a.dtype), dtypes.finfo(a.dtype).tiny)
+    impl = lambda a, generator: np.maximum(np.exp(LogStandardGamma.impl(a, generator)), dtypes.finfo(a.dtype).tiny)
     da = lambda g, a, out: g * standard_gamma_grad(a, out)
     batch = lambda a, generator: (a, generator)
+
+
+class LogStandardGamma(Operation):
+    """The logarithm of the draw, also where this is too small for a float: there F is x**a / Gamma(a + 1)."""
+
+    impl = lambda a, generator: generator._rng.each("log_gammas", a).astype(a.dtype)
+    da = lambda g, a, out: (
+        g * where(out < -600, (digamma(a + 1) - out) / a, standard_gamma_grad(a, exp(out)) / exp(clamp(out, min=-600)))
+    )
+    batch = StandardGamma.batch
 
 
 def gammainc(input: Tensor, other: Tensor) -> Tensor:
@@ -92,8 +102,13 @@ def standard_gamma(input: Tensor, generator: Generator | None = None) -> Tensor:
     >>> bool(abs(x.mean() - 3) < 0.05), bool(abs(a.grad.mean() - 1) < 0.05)  # as the mean is a
     (True, True)
     """
+    return drawn_from(StandardGamma, input, generator)
+
+
+def drawn_from(operation: Any, a: Tensor, generator: Generator | None = None) -> Tensor:
+    """Draw from each gamma distribution of shape a, by StandardGamma or LogStandardGamma."""
     who = "_standard_gamma"
-    return StandardGamma.apply(per_example(who, generator, input), source(generator, input.device, who))
+    return operation.apply(per_example(who, generator, a), source(generator, a.device, who))
 
 
 def by_scipy(name: str, a: Any, x: Any) -> Any:

@@ -290,11 +290,10 @@ class Poisson(Draw):
 
     @staticmethod
     def impl(rate: np.ndarray, generator: Generator) -> np.ndarray:
-        try:
-            return generator._rng.poisson(rate).astype(rate.dtype)
-        except ValueError:
-            what = f"means must be from 0 to about 2**63, got {np.min(rate).item():g} to {np.max(rate).item():g}"
-            raise error(RuntimeError, "poisson", what, "write input.clamp(min=0)") from None
+        if rate.size and has_numbers(rate) and not (np.min(rate) >= 0 and np.max(rate) < 2.0**62):
+            what = f"means must be from 0 to about 2**62, got {np.min(rate).item():g} to {np.max(rate).item():g}"
+            raise error(RuntimeError, "poisson", what, "write input.clamp(min=0)")
+        return generator._rng.each("poissons", rate).astype(rate.dtype)
 
     batch = lambda rate, generator: (rate, generator)
 
@@ -306,11 +305,11 @@ class Binomial(NonDifferentiable):
 
     @staticmethod
     def impl(count: np.ndarray, p: np.ndarray, generator: Generator) -> np.ndarray:
-        try:
-            return generator._rng.binomial(count, p).astype(count.dtype)
-        except ValueError as e:
-            what = f"counts must be at least 0 and probabilities in [0, 1]: {e}"
-            raise error(RuntimeError, "binomial", what, "pass probabilities, not logits: use sigmoid") from None
+        for name, x, most in (("counts", count, 2.0**53), ("probabilities", p, 1.0)):
+            if x.size and has_numbers(x) and not (np.min(x) >= 0 and np.max(x) <= most):
+                what = f"{name} must be from 0 to {most:g}, got {np.min(x).item():g} to {np.max(x).item():g}"
+                raise error(RuntimeError, "binomial", what, "pass probabilities, not logits: use sigmoid")
+        return generator._rng.each("binomials", count, p).astype(count.dtype)
 
 
 class Multinomial(NonDifferentiable):

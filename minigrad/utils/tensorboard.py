@@ -87,7 +87,9 @@ class SummaryWriter(tensorboardX.SummaryWriter):
         nodes = [NodeDef(name=names[v["id"]], op=v["kind"]) for v in made["values"] if v["id"] not in results]
         for op in made["ops"]:
             name = "/".join([*op["module"], f"{op['name']}_{op['id']}"])
-            nodes.append(NodeDef(name=name, op=op["name"], input=[names[i] for i in op["inputs"] if isinstance(i, int)]))
+            nodes.append(
+                NodeDef(name=name, op=op["name"], input=[names[i] for i in op["inputs"] if isinstance(i, int)])
+            )
             names |= dict.fromkeys(op["outputs"], name)
         self._get_file_writer().add_onnx_graph(GraphDef(node=nodes, versions=VersionDef(producer=22)))
 

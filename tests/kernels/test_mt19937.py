@@ -21,9 +21,9 @@ DRAWS = {
     "large integers": lambda s, n: s.integers(-3, 2**40, (n,)),
     "exponential": lambda s, n: s.exponential((n,)),
     "permutations": lambda s, n: s.permutations((2, n)),
-    "gamma": lambda s, n: s.gamma(MANY[:n]),
-    "poisson": lambda s, n: s.poisson(MANY[:n] * 20),
-    "binomial": lambda s, n: s.binomial(np.arange(300.0)[:n], MANY[:n] / 3),
+    "gamma": lambda s, n: s.each("log_gammas", MANY[:n]),
+    "poisson": lambda s, n: s.each("poissons", MANY[:n] * 20),
+    "binomial": lambda s, n: s.each("binomials", np.arange(300.0)[:n], MANY[:n] / 3),
 }
 
 

@@ -32,7 +32,7 @@ LAYOUT = struct.Struct("<QiiQ 4992s 3d i4x f?3x")  # PyTorch's state of a genera
 
 ENGINE = '''"""Words of MT19937 and the numbers made of them; the state is its 624 words and the place of the next one."""
 
-from math import ceil, cos, exp, floor, lgamma, log, log1p, pi, sin, sqrt
+from math import ceil, cos, exp, floor, inf, lgamma, log, log1p, pi, sin, sqrt
 from minigrad.kernels.vecmath import cos as cosine, log as logarithm, sin as sine, sqrt as root
 from numba import njit
 from numpy import float32, float64, int32, int64, uint32, uint64
@@ -126,14 +126,7 @@ def normal(state, spare):
 
 
 @{mark}
-def normals(state, spare, out):
-    """Write normal numbers, one by one."""
-    for i in range(out.size):
-        out[i] = normal(state, spare)
-
-
-@{mark}
-def shuffle(state, out):
+def shuffle(state, spare, out):
     """Exchange each place with itself or a later one, which the next word chooses."""
     for i in range(out.size - 1):
         k = i + word(state) % (out.size - i)
@@ -141,13 +134,14 @@ def shuffle(state, out):
 
 
 @{mark}
-def gamma(state, spare, shape):
-    """Return a number of a gamma distribution, by Marsaglia and Tsang's method; of a shape below 1 from that of shape + 1."""
-    scale = 1.0
+def log_gamma(state, spare, shape):
+    """Return the logarithm of a number of a gamma distribution, by Marsaglia and Tsang's method; for a shape below 1 from
+    that of shape + 1. The number itself is too small for a float where the shape is."""
+    scale = 0.0
     if shape < 1:
         if shape == 0:
-            return 0.0
-        scale = (1 - unit(state)) ** (1 / shape)
+            return -inf
+        scale = log(1 - unit(state)) / shape
         shape += 1
     d = shape - THIRD
     c = 1 / sqrt(9 * d)
@@ -159,18 +153,11 @@ def gamma(state, spare, shape):
             y = 1 + c * x
         v, u = y * y * y, 1 - unit(state)
         if u < 1 - 0.0331 * (x * x) * (x * x) or log(u) < 0.5 * (x * x) + d * (1 - v + log(v)):
-            return scale * d * v
+            return scale + log(d * v)
 
 
 @{mark}
-def gammas(state, spare, shapes, out):
-    """Write a number of each gamma distribution."""
-    for i in range(out.size):
-        out[i] = gamma(state, spare, shapes[i])
-
-
-@{mark}
-def poisson(state, rate):
+def poisson(state, spare, rate):
     """Return a count of mean `rate`: from 10 on by transformed rejection, below by multiplying uniform numbers."""
     if rate == 0:
         return 0
@@ -195,15 +182,8 @@ def poisson(state, rate):
 
 
 @{mark}
-def poissons(state, rates, out):
-    """Write a count of each mean."""
-    for i in range(out.size):
-        out[i] = poisson(state, rates[i])
-
-
-@{mark}
-def successes(state, n, p):
-    """Return a number of successes in n trials of p <= 0.5, by the lengths of failures: for n * p < 10."""
+def few_successes(state, n, p):
+    """Return a number of successes in n trials, by the lengths of the runs of failures: for n * p < 10."""
     total, k = 0.0, -1
     while total <= n:
         total += ceil(log(unit(state)) / log1p(-p))
@@ -212,64 +192,56 @@ def successes(state, n, p):
 
 
 @{mark}
-def tail(k):
-    """Return log(k!) less Stirling's formula."""
-    if k <= 9:
-        return TAILS[int(k)]
-    square = (k + 1) * (k + 1)
-    return (1 / 12 - (1 / 360 - 1 / 1260 / square) / square) / (k + 1)
-
-
-@{mark}
 def many_successes(state, n, p):
-    """Return a number of successes in n trials of p <= 0.5, by transformed rejection: for n * p >= 10."""
+    """Return a number of successes in n trials, by transformed rejection: for n * p >= 10."""
     deviation = sqrt(n * p * (1 - p))
     b = 1.15 + 2.53 * deviation
-    a, odds, alpha = -0.0873 + 0.0248 * b + 0.01 * p, p / (1 - p), (2.83 + 5.1 / b) * deviation
-    m = floor((n + 1) * p)
+    a, alpha, m = -0.0873 + 0.0248 * b + 0.01 * p, (2.83 + 5.1 / b) * deviation, floor((n + 1) * p)
     while True:
         u, v = unit(state) - 0.5, unit(state)
         us = 0.5 - abs(u)
         k = floor((2 * a / us + b) * u + n * p + 0.5)
         if us >= 0.07 and v <= 0.92 - 4.2 / b:
             return k
-        if 0 <= k <= n:
-            bound = (m + 0.5) * log((m + 1) / (odds * (n - m + 1))) + (n + 1) * log((n - m + 1) / (n - k + 1))
-            bound += (k + 0.5) * log(odds * (n - k + 1) / (k + 1)) + tail(m) + tail(n - m) - tail(k) - tail(n - k)
-            if log(v * alpha / (a / (us * us) + b)) <= bound:
+        if 0 <= k <= n:  # is v below the probability of k beside that of the likeliest number, m?
+            ways = lgamma(m + 1.0) + lgamma(n - m + 1.0) - lgamma(k + 1.0) - lgamma(n - k + 1.0)
+            if log(v * alpha / (a / (us * us) + b)) <= ways + (k - m) * log(p / (1 - p)):
                 return k
 
 
 @{mark}
-def binomials(state, counts, ps, out):
-    """Write a number of successes for each number of trials and probability; failures are counted where p > 0.5."""
-    for i in range(out.size):
-        n, p = counts[i], ps[i]
-        if n <= 0 or p <= 0 or p >= 1 or p != p:
-            out[i] = p if p != p else n if n > 0 and p >= 1 else 0
-            continue
-        q = min(p, 1 - p)
-        k = many_successes(state, n, q) if n * q >= 10 else successes(state, n, q)
-        out[i] = k if p <= 0.5 else n - k
+def binomial(state, spare, n, p):
+    """Return a number of successes in n trials of probability p; failures are counted where p > 0.5."""
+    if n == 0 or p == 0 or p == 1:
+        return n * p
+    q = min(p, 1 - p)
+    k = many_successes(state, n, q) if n * q >= 10 else few_successes(state, n, q)
+    return k if p <= 0.5 else n - k
 '''
-TAILS = tuple([math.lgamma(k + 1) - (k + 0.5) * math.log(k + 1) + k + 1 - math.log(2 * math.pi) / 2 for k in range(10)])
-CONSTANTS = f"""
-THIRD = {float(np.float32(1 / 3))!r}  # PyTorch rounds it to single precision
-TAILS = {TAILS!r}
-"""
+EACH = '''
+
+@{{mark}}
+def {name}s(state, spare, {parameters} out):
+    """Write a number for each element of the parameters."""
+    for i in range(out.size):
+        out[i] = {name}(state, spare, {elements})
+'''
+for name, parameters in {"normal": "", "log_gamma": "shapes,", "poisson": "rates,", "binomial": "counts, ps,"}.items():
+    SAMPLERS += EACH.format(name=name, parameters=parameters, elements=parameters.replace(",", "[i],"))
+SAMPLERS += f"\n\nTHIRD = {float(np.float32(1 / 3))!r}  # PyTorch rounds it to single precision\n"
 
 
 @cache
 def kernels() -> Any:
     """Return the compiled functions."""
-    return modules.load("mt19937", ENGINE + CONSTANTS + SAMPLERS.format(mark="njit(nogil=True)"))
+    return modules.load("mt19937", ENGINE + SAMPLERS.format(mark="njit(nogil=True)"))
 
 
 @cache
 def interpreted() -> Any:
     """Return the samplers as Python runs them, on words of NumPy's generator."""
     scope: dict[str, Any] = {**vars(math), "word": lambda bits: int(bits.random_raw()), "as_it_is": lambda f: f}
-    exec(CONSTANTS + SAMPLERS.format(mark="as_it_is"), scope)
+    exec(SAMPLERS.format(mark="as_it_is"), scope)
     return SimpleNamespace(**scope)
 
 
@@ -373,20 +345,8 @@ class Stream:
             order[i], order[k] = order[k], order[i]
         return np.array(order, np.int64)
 
-    def gamma(self, shapes: np.ndarray) -> np.ndarray:
-        """Return a number of the gamma distribution of each shape, as float64."""
-        return self.each("gammas", shapes)
-
-    def poisson(self, rates: np.ndarray) -> np.ndarray:
-        """Return a count of each mean, as float64."""
-        return self.each("poissons", rates)
-
-    def binomial(self, counts: np.ndarray, ps: np.ndarray) -> np.ndarray:
-        """Return a number of successes for each number of trials and probability, as float64."""
-        return self.each("binomials", counts, ps)
-
     def each(self, name: str, *parameters: np.ndarray) -> np.ndarray:
-        """Return a number for each element of the parameters."""
+        """Return a number for each element of the parameters, in double precision: `log_gammas`, `poissons` or `binomials`."""
         out = np.empty(parameters[0].size)
         flat = [np.ascontiguousarray(a, np.float64).reshape(-1) for a in parameters]
         self.sample(name, out.size, *flat, out)
@@ -394,10 +354,9 @@ class Stream:
 
     def sample(self, name: str, n: int, *arrays: np.ndarray) -> None:
         """Run a sampler by its kernel, or as Python does."""
-        spare = (self.spare,) if name in ("normals", "gammas") else ()
         module, state = (kernels(), self.state) if self.compiled(n) else (interpreted(), self.bits)
         with self.lock:
-            getattr(module, name)(state, *spare, *arrays)
+            getattr(module, name)(state, self.spare, *arrays)
 
     # ------------------------------------------------------------------ the position in the stream
     def dump(self, seed: int) -> bytes:

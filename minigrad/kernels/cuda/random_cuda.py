@@ -137,17 +137,6 @@ class NoStream:
             return empty(size, dtype)
 
     normal = exponential = uniform
-
-    def integers(self, low: int, high: int, size: tuple, wide: bool | None = None) -> DeviceArray:
-        """Return an array of integers."""
-        return self.uniform(size, np.int64)
-
-    def permutations(self, shape: tuple) -> DeviceArray:
-        """Return an array of integers."""
-        return self.uniform(shape, np.int64)
-
-    def gamma(self, parameters: Any, *others: Any) -> DeviceArray:
-        """Return an array of the size of the parameters."""
-        return self.uniform(parameters.shape)
-
-    poisson = binomial = gamma
+    integers = lambda self, low, high, size, wide=None: self.uniform(size, np.int64)
+    permutations = lambda self, shape: self.uniform(shape, np.int64)
+    each = lambda self, name, *parameters: self.uniform(parameters[0].shape)
