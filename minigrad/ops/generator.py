@@ -51,6 +51,7 @@ class Generator:
 
     def __init__(self, device: Any = "cpu"):
         self.device = on_device(device)
+        self._rng: Any = Stream() if self.device is CPU else devices.stream(self.device)
         self._start(67280421310721)
 
     def manual_seed(self, seed: int) -> Generator:
@@ -65,7 +66,7 @@ class Generator:
     def _start(self, seed: int) -> Generator:
         """Start the stream from a seed."""
         self._seed = seed % 2**64
-        self._rng: Any = Stream(self._seed) if self.device is CPU else devices.stream(self._seed, self.device)
+        self._rng.seed(self._seed)
         return self
 
     def seed(self) -> int:

@@ -132,9 +132,9 @@ def plainly(name: str) -> Callable:
     """Return a function that draws floats of a shape and a dtype from the default generator, unless an observer follows."""
 
     def plain(shape: tuple, dtype: np.dtype) -> np.ndarray | None:
-        if events.drawn is not unheard or dtype not in dtypes.FLOATS or dtype in dtypes.HALVES:
-            return None
-        return getattr(default_generator._rng, name)(shape, dtype)
+        if events.drawn is unheard and (dtype is dtypes.F4 or dtype is dtypes.F8):
+            return getattr(default_generator._rng, name)(shape, dtype)
+        return None
 
     return plain
 

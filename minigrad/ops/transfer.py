@@ -101,11 +101,11 @@ def from_library(lender: Any) -> Any:
         raise error(ValueError, "from_dlpack", what, "pass the array itself: a capsule is taken once") from None
 
 
-def stream(seed: int, place: device = CUDA) -> Any:
+def stream(place: device = CUDA) -> Any:
     """Return the stream of random numbers in GPU memory, or for meta arrays."""
     from ..kernels.cuda.random_cuda import NoStream, RandomStream
 
-    return (NoStream if place == META else RandomStream)(seed)
+    return (NoStream if place == META else RandomStream)()
 
 
 def placed(a: Any, place: device, wait: bool = True) -> Any:

@@ -9,8 +9,6 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-import numpy as np
-
 from ..config import install
 from ..core.tensor import Tensor
 from ..diagnose.boundary import guard as _guard

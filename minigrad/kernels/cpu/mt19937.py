@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays.dtypes import F4, HALVES
+from ...arrays.dtypes import F4
 from ...arrays.halves import narrowed
 from .. import cache as modules
 from ..fallback import is_ready, only_definitions
@@ -35,19 +35,19 @@ ENGINE = '''"""Words of MT19937 and the numbers made of them; the state is its 6
 from math import ceil, cos, exp, floor, inf, lgamma, log, log1p, pi, sin, sqrt
 from minigrad.kernels.vecmath import cos as cosine, log as logarithm, sin as sine, sqrt as root
 from numba import njit
-from numpy import float32, float64, int32, int64, uint32, uint64
+from numpy import empty, int64, int64 as whole, uint32, uint64
 
 HIGHEST, LOWER, TWIST = uint32(0x80000000), uint32(0x7FFFFFFF), uint32(0x9908B0DF)
 
 
-@njit(nogil=True)
+@njit
 def mixed(first, second, far):
     """Return the word that replaces the first of two, from a word 397 places further."""
     y = (first & HIGHEST) | (second & LOWER)
     return uint32(far ^ (y >> uint32(1)) ^ (uint32(uint32(0) - (y & uint32(1))) & TWIST))
 
 
-@njit(nogil=True)
+@njit
 def twist(k):
     """Replace all words of the state, in three loops without dependences."""
     for i in range(227):
@@ -59,7 +59,7 @@ def twist(k):
     k[623] = mixed(k[623], k[0], k[396])
 
 
-@njit(nogil=True)
+@njit
 def tempered(y):
     """Return the random word of a word of the state."""
     y = uint32(y ^ (y >> uint32(11)))
@@ -68,7 +68,7 @@ def tempered(y):
     return uint32(y ^ (y >> uint32(18)))
 
 
-@njit(nogil=True)
+@njit
 def word(state):
     """Return the next word."""
     if state[624] == 624:
@@ -78,7 +78,7 @@ def word(state):
     return int64(tempered(state[state[624] - 1]))
 
 
-@njit(nogil=True)
+@njit
 def words(state, out):
     """Write the next words."""
     at, done = int64(state[624]), 0
@@ -94,15 +94,62 @@ def words(state, out):
     state[624] = at
 
 
-@njit(nogil=True)
-def boxmuller(u_, out_):
-    """Make 16 normal numbers of 16 uniform ones: lengths come from the first eight, angles from the others."""
-    for b in range(u_.size // 16):
-        u, out = u_[16 * b : 16 * b + 16], out_[16 * b : 16 * b + 16]
-        for i in range(8):
-            length = root(u.dtype.type(-2) * logarithm(u.dtype.type(1) - u[i]))
-            angle = u.dtype.type(2 * pi) * u[i + 8]
-            out[i], out[i + 8] = length * cosine(angle), length * sine(angle)
+@njit
+def uniforms(state, out):
+    """Write numbers in [0, 1): of one word in single precision, of two in double."""
+    single = out.itemsize == 4
+    buffer = empty(min(out.size, 512) * (1 if single else 2), uint32)
+    for start in range(0, out.size, 512):
+        part = out[start : start + 512]
+        words(state, buffer[: part.size * (1 if single else 2)])
+        for i in range(part.size):
+            if single:
+                part[i] = out.dtype.type(buffer[i] & uint32(0xFFFFFF)) * out.dtype.type(2.0**-24)
+            else:
+                upper = uint64(buffer[2 * i] & uint32(0x1FFFFF)) << uint64(32)
+                part[i] = out.dtype.type(upper | uint64(buffer[2 * i + 1])) * out.dtype.type(2.0**-53)
+
+
+@njit
+def boxmuller(out, mean, std):
+    """Make normal numbers of uniform ones, in blocks of 16: lengths come from the first eight, angles from the others."""
+    real = out.dtype.type
+    one, two = empty(256, out.dtype), empty(256, out.dtype)
+    for start in range(0, out.size, 512):
+        part = out[start : start + 512]
+        for i in range(part.size // 2):
+            one[i], two[i] = part[i + i // 8 * 8], part[i + i // 8 * 8 + 8]
+        for i in range(part.size // 2):
+            length, angle = root(real(-2) * logarithm(real(1) - one[i])) * real(std), real(2 * pi) * two[i]
+            one[i], two[i] = length * cosine(angle) + real(mean), length * sine(angle) + real(mean)
+        for i in range(part.size // 2):
+            part[i + i // 8 * 8], part[i + i // 8 * 8 + 8] = one[i], two[i]
+
+
+@njit
+def blocks(state, out, used, mean, std):
+    """Write normal numbers in blocks, of which the last is drawn anew if it is not whole; `used` uniform ones are drawn first."""
+    whole = out.size // 16 * 16
+    uniforms(state, out[:used])
+    boxmuller(out[:whole], mean, std)
+    if whole < out.size:
+        uniforms(state, out[-16:])
+        boxmuller(out[-16:], mean, std)
+
+
+@njit
+def integers(state, out, low, span, wide):
+    """Write integers from `low` on, of one word each or of two."""
+    buffer = empty(1024, uint32)
+    for start in range(0, out.size, 512):
+        part = out[start : start + 512]
+        words(state, buffer[: part.size * (2 if wide else 1)])
+        for i in range(part.size):
+            if wide:
+                number = (uint64(buffer[2 * i]) << uint64(32)) | uint64(buffer[2 * i + 1])
+                part[i] = int64(number % span) + low
+            else:
+                part[i] = int64(buffer[i] % uint32(span)) + low
 '''
 
 SAMPLERS = '''
@@ -126,10 +173,17 @@ def normal(state, spare):
 
 
 @{mark}
-def shuffle(state, spare, out):
+def normals(state, spare, out, mean, std):
+    """Write normal numbers, one by one."""
+    for i in range(out.size):
+        out[i] = normal(state, spare) * std + mean
+
+
+@{mark}
+def shuffle(state, out):
     """Exchange each place with itself or a later one, which the next word chooses."""
     for i in range(out.size - 1):
-        k = i + word(state) % (out.size - i)
+        k = i + whole(uint32(word(state)) % uint32(out.size - i))
         out[i], out[k] = out[k], out[i]
 
 
@@ -226,7 +280,7 @@ def {name}s(state, spare, {parameters} out):
     for i in range(out.size):
         out[i] = {name}(state, spare, {elements})
 '''
-for name, parameters in {"normal": "", "log_gamma": "shapes,", "poisson": "rates,", "binomial": "counts, ps,"}.items():
+for name, parameters in {"log_gamma": "shapes,", "poisson": "rates,", "binomial": "counts, ps,"}.items():
     SAMPLERS += EACH.format(name=name, parameters=parameters, elements=parameters.replace(",", "[i],"))
 SAMPLERS += f"\n\nTHIRD = {float(np.float32(1 / 3))!r}  # PyTorch rounds it to single precision\n"
 
@@ -234,15 +288,57 @@ SAMPLERS += f"\n\nTHIRD = {float(np.float32(1 / 3))!r}  # PyTorch rounds it to s
 @cache
 def kernels() -> Any:
     """Return the compiled functions."""
-    return modules.load("mt19937", ENGINE + SAMPLERS.format(mark="njit(nogil=True)"))
+    return modules.load("mt19937", ENGINE + SAMPLERS.format(mark="njit"))
+
+
+# ---------------------------------------------------------------------- the same without a compiler, on NumPy's generator
+def wide(bits: Any, n: int) -> np.ndarray:
+    """Return n numbers of two words, the upper one first."""
+    pairs = bits.random_raw(2 * n).astype(np.uint64)
+    return (pairs[::2] << np.uint64(32)) | pairs[1::2]
+
+
+def words(bits: Any, out: np.ndarray) -> None:
+    """Write the next words."""
+    out[...] = bits.random_raw(out.size)
+
+
+def uniforms(bits: Any, out: np.ndarray) -> None:
+    """Write numbers in [0, 1)."""
+    single = out.itemsize == 4
+    out[...] = bits.random_raw(out.size) & 0xFFFFFF if single else wide(bits, out.size) & np.uint64(2**53 - 1)
+    out *= 2.0**-24 if single else 2.0**-53
+
+
+def boxmuller(out: np.ndarray, mean: float, std: float) -> None:
+    """Make normal numbers of uniform ones, in whole blocks."""
+    one, two = out.reshape(-1, 2, BLOCK // 2).swapaxes(0, 1).copy()
+    length, angle = np.sqrt(-2 * np.log(1 - one)) * out.dtype.type(std), two * out.dtype.type(2 * math.pi)
+    out.reshape(-1, 2, BLOCK // 2)[...] = np.stack([length * np.cos(angle), length * np.sin(angle)], 1)
+    out += mean
+
+
+def blocks(bits: Any, out: np.ndarray, used: int, mean: float, std: float) -> None:
+    """Write normal numbers in blocks."""
+    uniforms(bits, out[:used])
+    boxmuller(out[: out.size // BLOCK * BLOCK], mean, std)
+    if out.size % BLOCK:
+        uniforms(bits, out[-BLOCK:])
+        boxmuller(out[-BLOCK:], mean, std)
+
+
+def integers(bits: Any, out: np.ndarray, low: int, span: np.uint64, two: bool) -> None:
+    """Write integers from `low` on."""
+    found = wide(bits, out.size) if two else bits.random_raw(out.size).astype(np.uint64)
+    out[...] = (found % span).view(np.int64) + low
 
 
 @cache
 def interpreted() -> Any:
-    """Return the samplers as Python runs them, on words of NumPy's generator."""
-    scope: dict[str, Any] = {**vars(math), "word": lambda bits: int(bits.random_raw()), "as_it_is": lambda f: f}
-    exec(SAMPLERS.format(mark="as_it_is"), scope)
-    return SimpleNamespace(**scope)
+    """Return what stands for the kernels: the functions above, and the samplers as Python runs them."""
+    scope: dict[str, Any] = {**vars(math), "word": lambda bits: int(bits.random_raw()), "uint32": int, "whole": int}
+    exec(SAMPLERS.format(mark="staticmethod"), scope)
+    return SimpleNamespace(**scope, words=words, uniforms=uniforms, blocks=blocks, integers=integers)
 
 
 class Stream:
@@ -250,38 +346,31 @@ class Stream:
 
     SIZE = LAYOUT.size
 
-    def __init__(self, seed: int):
-        self.bits = np.random.MT19937()
-        self.bits.state = np.random.RandomState(seed & 0xFFFFFFFF).get_state(legacy=False)
+    def __init__(self):
+        self.bits = np.random.MT19937(0)
         self.state = np.ctypeslib.as_array((ctypes.c_uint32 * (WORDS + 1)).from_address(self.bits.ctypes.state_address))
         self.spare = np.zeros(2)  # the second normal number of a pair, and whether it waits
         self.lock = threading.RLock()
 
-    def compiled(self, n: int) -> bool:
-        """Return True if a kernel draws n numbers."""
-        return is_ready(n) and not only_definitions()
-
-    def words(self, n: int) -> np.ndarray:
-        """Return the next n words, as uint32."""
+    def seed(self, seed: int) -> None:
+        """Start again from a seed."""
         with self.lock:
-            if not self.compiled(n):
-                return self.bits.random_raw(n).astype(np.uint32)
-            out = np.empty(n, np.uint32)
-            kernels().words(self.state, out)
-            return out
+            np.random.RandomState(self.bits).seed(seed & 0xFFFFFFFF)
+            self.spare[1] = 0
 
-    def wide(self, n: int) -> np.ndarray:
-        """Return n numbers of two words, the upper one first, as uint64."""
-        pairs = self.words(2 * n).astype(np.uint64)
-        return (pairs[::2] << np.uint64(32)) | pairs[1::2]
+    def run(self, name: str, out: np.ndarray, *args: Any) -> np.ndarray:
+        """Write numbers into a new array by a kernel, or as NumPy and Python do; return it."""
+        if is_ready(out.size) and not only_definitions():
+            getattr(kernels(), name)(self.state, *args)  # no other thread runs meanwhile
+        else:
+            with self.lock:
+                getattr(interpreted(), name)(self.bits, *args)
+        return out
 
     def uniform(self, size: tuple, dtype: np.dtype) -> np.ndarray:
         """Return numbers in [0, 1) of float32, multiples of 2**-24, or of float64, multiples of 2**-53."""
-        n = math.prod(size)
-        found = self.words(n) & np.uint32(0xFFFFFF) if dtype == np.float32 else self.wide(n) & np.uint64(2**53 - 1)
-        numbers = found.astype(dtype)
-        numbers *= dtype.type(2.0**-24 if dtype == np.float32 else 2.0**-53)
-        return numbers.reshape(size)
+        out = np.empty(size, dtype)
+        return self.run("uniforms", out, out if out.ndim == 1 else out.reshape(-1))
 
     def normal(
         self, size: tuple, dtype: np.dtype, mean: float = 0.0, std: float = 1.0, blocks: bool = True
@@ -290,73 +379,35 @@ class Stream:
 
         The last 16 are drawn anew if the size is no multiple of 16.
         """
-        n, real = math.prod(size), F4 if dtype in HALVES else dtype
-        if n < BLOCK or not blocks:
-            out = np.empty(n)
-            self.sample("normals", n, out)
+        half = dtype.itemsize == 2
+        out = np.empty(size, F4 if half else dtype)
+        flat = out if out.ndim == 1 else out.reshape(-1)
+        if out.size < BLOCK or not blocks:
+            self.run("normals", out, self.spare, flat, mean, std)
         else:
-            out = np.empty(n, real)
-            with self.lock:
-                first = self.uniform((n // BLOCK * BLOCK if dtype in HALVES else n,), real)
-                last = self.uniform((BLOCK,), real) if n % BLOCK else None
-            self.pairs(first, out)
-            if last is not None:
-                self.pairs(last, out[-BLOCK:])
-        if (mean, std) != (0, 1):
-            out *= std
-            out += mean
-        return narrowed(out.astype(real, copy=False), dtype).reshape(size)
-
-    def pairs(self, uniform: np.ndarray, out: np.ndarray) -> None:
-        """Make normal numbers of uniform ones, in whole blocks."""
-        if self.compiled(uniform.size):
-            kernels().boxmuller(uniform, out)
-            return
-        n = uniform.size // BLOCK * BLOCK
-        one, two = uniform[:n].reshape(-1, 2, BLOCK // 2).swapaxes(0, 1)
-        length, angle = np.sqrt(-2 * np.log(1 - one)), two * uniform.dtype.type(2 * math.pi)
-        out[:n].reshape(-1, 2, BLOCK // 2)[...] = np.stack([length * np.cos(angle), length * np.sin(angle)], 1)
+            self.run("blocks", out, flat, out.size // BLOCK * BLOCK if half else out.size, mean, std)
+        return narrowed(out, dtype) if half else out
 
     def integers(self, low: int, high: int, size: tuple, wide: bool | None = None) -> np.ndarray:
         """Return integers in [low, high), as int64; of two words each where the range is large, if `wide` does not say it."""
-        n, span = math.prod(size), high - low
+        out, span = np.empty(math.prod(size), np.int64), high - low
         wide = span >= WIDE_FROM if wide is None else wide
-        found = self.wide(n) % np.uint64(span) if wide else self.words(n) % np.uint32(span)
-        return found.reshape(size).astype(np.int64) + low
+        return self.run("integers", out, out, low, np.uint64(span), wide).reshape(size)
 
     def exponential(self, size: tuple) -> np.ndarray:
         """Return exponential numbers of mean 1, as float64."""
-        u = self.uniform(size, np.dtype(np.float64))
-        return -np.log1p(-u)
+        return -np.log1p(-self.uniform(size, np.dtype(np.float64)))
 
     def permutations(self, shape: tuple) -> np.ndarray:
         """Return the numbers below n in random order, one row after the other of shape (..., n)."""
-        return np.array([self.permutation(shape[-1]) for _ in range(math.prod(shape[:-1]))], np.int64).reshape(shape)
-
-    def permutation(self, n: int) -> np.ndarray:
-        """Return the numbers below n in random order."""
-        out = np.arange(n)
-        if self.compiled(n):
-            self.sample("shuffle", n, out)
-            return out
-        order, chosen = out.tolist(), self.words(max(n - 1, 0)).tolist()
-        for i, w in enumerate(chosen):
-            k = i + w % (n - i)
-            order[i], order[k] = order[k], order[i]
-        return np.array(order, np.int64)
+        rows = [np.arange(shape[-1]) for _ in range(math.prod(shape[:-1]))]
+        return np.array([self.run("shuffle", row, row) for row in rows], np.int64).reshape(shape)
 
     def each(self, name: str, *parameters: np.ndarray) -> np.ndarray:
         """Return a number for each element of the parameters, in double precision: `log_gammas`, `poissons` or `binomials`."""
         out = np.empty(parameters[0].size)
         flat = [np.ascontiguousarray(a, np.float64).reshape(-1) for a in parameters]
-        self.sample(name, out.size, *flat, out)
-        return out.reshape(parameters[0].shape)
-
-    def sample(self, name: str, n: int, *arrays: np.ndarray) -> None:
-        """Run a sampler by its kernel, or as Python does."""
-        module, state = (kernels(), self.state) if self.compiled(n) else (interpreted(), self.bits)
-        with self.lock:
-            getattr(module, name)(state, self.spare, *arrays)
+        return self.run(name, out, self.spare, *flat, out).reshape(parameters[0].shape)
 
     # ------------------------------------------------------------------ the position in the stream
     def dump(self, seed: int) -> bytes:

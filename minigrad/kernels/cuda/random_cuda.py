@@ -79,10 +79,16 @@ class RandomStream:
 
     SIZE = Stream.SIZE + 8
 
-    def __init__(self, seed: int):
-        self.processor, self.key = Stream(seed), np.uint64(seed)
+    def __init__(self):
+        self.processor, self.key = Stream(), np.uint64(0)
         self.block = 0  # the number of the next one
         self.lock = threading.Lock()
+
+    def seed(self, seed: int) -> None:
+        """Start again from a seed."""
+        with self.lock:
+            self.processor.seed(seed)
+            self.key, self.block = np.uint64(seed), 0
 
     def uniform(self, size: tuple, dtype: np.dtype) -> DeviceArray:
         """Return numbers in [0, 1)."""
@@ -128,9 +134,6 @@ class NoStream:
 
     SIZE = 0
 
-    def __init__(self, seed: int):
-        pass
-
     def uniform(self, size: tuple, dtype: Any = np.float64, *others: Any) -> DeviceArray:
         """Return an array of a size."""
         with entered():
@@ -139,4 +142,5 @@ class NoStream:
     normal = exponential = uniform
     integers = lambda self, low, high, size, wide=None: self.uniform(size, np.int64)
     permutations = lambda self, shape: self.uniform(shape, np.int64)
+    seed = lambda self, seed: None
     each = lambda self, name, *parameters: self.uniform(parameters[0].shape)
