@@ -17,6 +17,10 @@ from minigrad.testing.samples import Maker, call
 __all__ = ["Maker", "call"]
 NAMES = sorted(name for name, entry in TABLE.items() if entry.samples)
 SMOOTH = [n for n in NAMES if TABLE[n].differentiable]
+DRAWN = (
+    "bernoulli binomial gumbel_softmax multinomial normal poisson rand rand_like randint randint_like randn randn_like"
+    " randperm".split()
+)  # what draws random numbers
 
 
 def each_operation(names):
@@ -81,7 +85,8 @@ class Everything(Maker):
 
 
 def run_on_all(name, sample, given=None):
-    """Return the tensors in a sample's result, and all tensors that it was called with."""
+    """Return the tensors in a sample's result, and all tensors that it was called with.  Draws begin at the same seed."""
+    minigrad.manual_seed(0)
     maker = Everything(TABLE[name], sample, given)
     names = {n: getattr(maker, n) for n in "TPISB"}
     return tensors(

@@ -32,7 +32,7 @@ def test_a_row_has_forms_formula_derivative_and_an_example():
 
 
 def test_a_row_says_in_what_an_operation_differs():
-    assert "*Not as in PyTorch:* the numbers that a seed gives" in row("rand")
+    assert "*Not as in PyTorch:* the contents of uninitialized memory" in row("empty")
     assert "Not as in PyTorch" not in row("sum")
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from minigrad.formulas import expression as e
 
-DROPPED = "input * ((noise >= p).to(input.dtype) * (0 if p == 1 else 1 / (1 - p)))"
+DROPPED = "input * ((noise < 1 - p).to(input.dtype) * (0 if p == 1 else 1 / (1 - p)))"
 LIMIT = "1.7580993408473766"  # of SELU, below zero
 SCALE = f"(1 / ((1 - p) * (1 + p * {LIMIT} ** 2)) ** 0.5)"
-TO_LIMIT = f"where(noise >= p, input, -{LIMIT}) * {SCALE} + {SCALE} * p * {LIMIT}"
+TO_LIMIT = f"where(noise < 1 - p, input, -{LIMIT}) * {SCALE} + {SCALE} * p * {LIMIT}"
 # the parameters of each function, as in its signature, and its result in terms of the noise
 DRAWS = {
     "dropout(input, p=0.5, training=True, inplace=False)": DROPPED,
@@ -21,18 +21,16 @@ DRAWS = {
     "feature_dropout(input, p, train)": DROPPED,
     "alpha_dropout(input, p=0.5, training=False, inplace=False)": TO_LIMIT,
     "feature_alpha_dropout(input, p=0.5, training=False, inplace=False)": TO_LIMIT,
-    "rrelu(input, lower=1 / 8, upper=1 / 3, training=False, inplace=False)": (
-        "input * where(input > 0, 1.0, lower + (upper - lower) * noise).to(input.dtype)"
-    ),
+    "rrelu(input, lower=1 / 8, upper=1 / 3, training=False, inplace=False)": "input * noise",
     "gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1)": (
-        "drawn_class(softmax((logits - log(-log(1 - noise)).to(logits.dtype)) / tau, dim), hard, dim)"
+        "drawn_class(softmax((logits - log(noise.to(logits.dtype))) / tau, dim), hard, dim)"
     ),
-    "bernoulli(input, p=None)": "(noise < (input if p is None else p)).to(noise.dtype)",
+    "bernoulli(input, p=None)": "(noise < (input if p is None else p)).to(input.dtype)",
     "bernoulli_(self, p=0.5)": "(noise < p).to(self.dtype)",
     "normal(mean=0.0, std=1.0, size=None, dtype=None)": "noise * std + mean",
-    "normal_(self, mean=0.0, std=1.0)": "noise * std + mean",
-    "uniform_(self, low=0.0, high=1.0)": "noise * (high - low) + low",
-    "exponential_(self, lambd=1.0)": "noise / lambd",
+    "normal_(self, mean=0.0, std=1.0)": "noise",
+    "uniform_(self, low=0.0, high=1.0)": "noise",
+    "exponential_(self, lambd=1.0)": "(noise / lambd).to(self.dtype)",
     "random_(self, low=0, high=None)": "noise",
 }
 WORDS = {f"drawn_{head[:-1]}, noise=None)": text for head, text in DRAWS.items()}

@@ -94,9 +94,9 @@ def rrelu(
     if not training:
         out = leaky_relu(input, (lower + upper) / 2, inplace)
         return out if inplace else out.contiguous()
-    slopes = RandomSlopes.apply(
-        per_example("rrelu", None, input.detach()), lower, upper, source(None, input.device, "rrelu")
-    )
+    generator = source(None, input.device, "rrelu")
+    slopes = RandomSlopes.apply(per_example("rrelu", None, input.detach()), lower, upper, generator)
+    events.drawn(slopes)
     out = input * slopes
     return input.copy_(out) if inplace else out
 
