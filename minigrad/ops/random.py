@@ -319,7 +319,6 @@ class Multinomial(NonDifferentiable):
 
     @staticmethod
     def impl(p: np.ndarray, noise: np.ndarray, n: int, replacement: bool) -> np.ndarray:
-        p = halves.widened(p)  # noise in float32 leaves half-precision p unconverted
         if has_numbers(p) and not (np.isfinite(p).all() and (p >= 0).all()):
             what = "probability tensor contains either `inf`, `nan` or element < 0"
             raise error(RuntimeError, "multinomial", what, "pass weights of at least 0, such as logits.softmax(-1)")
@@ -328,7 +327,8 @@ class Multinomial(NonDifferentiable):
             raise error(RuntimeError, "multinomial", what, "pass at least one positive weight per row")
         if not replacement:  # exponential clocks: the one of rate p rings first with probability p
             with np.errstate(all="ignore"):
-                order = np.argsort(np.where(p > 0, noise / p, np.inf), axis=-1, kind="stable")
+                rate = halves.widened(np.where(p > 0, p / noise, p.dtype.type(-1)))
+                order = np.argsort(-rate, axis=-1, kind="stable")
             return order[..., :n].astype(np.int64)
         ends = np.cumsum(p, -1, np.float64)
         last = p.shape[-1] - 1 - np.argmax(p[..., ::-1] > 0, -1)[..., None]  # rounding must not select a weight of 0
@@ -436,7 +436,7 @@ def multinomial(
     if replacement:
         noise = uniform((*input.shape[:-1], num_samples), dtypes.F8, generator, "multinomial", input.device)
     else:
-        noise = exponentials("multinomial", input.shape, generator, input.device)
+        noise = exponentials("multinomial", input.shape, generator, input.device, input).to(input.dtype)
     return Multinomial.apply(input, noise, num_samples, replacement)
 
 
