@@ -397,9 +397,9 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
 
 
 def per_example(who: str, generator: Generator | None, x: Tensor, *others: Tensor) -> Tensor:
-    """Return x, the first parameter of counts; under vmap with different randomness, one x for each example."""
+    """Return x, the first parameter of draws; under vmap with different randomness, one x for each example."""
     if any(getattr(layer, "randomness", None) == "same" for t in (x, *others) for layer in layers_of(t)):
-        what = "cannot draw the same counts for different means under vmap with randomness='same'"
+        what = "cannot draw the same numbers for different parameters under vmap with randomness='same'"
         raise error(RuntimeError, who, what, "pass randomness='different' to vmap")
     if not any([hasattr(layer, "randomness") or hasattr(layer, "drawing") for layer in current().layers()]):
         return x

@@ -13,7 +13,6 @@ from tests.parity.databases import (
     SECOND,
     Apart,
     compare,
-    drawn,
     found,
     handed,
     handed_over,
@@ -25,6 +24,7 @@ from tests.parity.databases import (
     samples,
     tensors,
     text,
+    unset,
 )
 
 
@@ -36,7 +36,7 @@ def values(op, dtype):
     for sample in samples(op, dtype):
         x, args, kwargs = handed_over(sample)
         theirs = f(sample.input, *sample.args, **sample.kwargs)
-        compare(theirs, g(x, *args, **kwargs), text(sample), drawn=drawn(op))
+        compare(theirs, g(x, *args, **kwargs), text(sample), unset=unset(op))
         n += 1
     return n
 
@@ -92,7 +92,7 @@ def gradients(op):
     for sample in samples(op, torch.float64, True) if differentiable(op) else ():
         found = [with_zeros(m, first(m, out, inputs)[0], inputs) for m, out, inputs in both(op, sample) if inputs]
         if found:
-            compare(*found, text(sample), drawn=drawn(op))
+            compare(*found, text(sample), unset=unset(op))
             n += 1
     return n
 
@@ -107,7 +107,7 @@ def second_gradients(op):
                 grads, _ = first(m, out, inputs, create_graph=True)
                 found.append(with_zeros(m, first(m, [g for g in grads if g is not None], inputs)[0], inputs))
         if found:
-            compare(*found, text(sample), SECOND, drawn(op))
+            compare(*found, text(sample), SECOND, unset(op))
             n += 1
     return n
 
@@ -120,7 +120,7 @@ def jvp(op):
             theirs = pushed(torch, theirs_ad, f, (sample.input, sample.args, sample.kwargs))
         except (RuntimeError, NotImplementedError):
             continue  # PyTorch has none for these arguments
-        compare(theirs, pushed(minigrad, ours_ad, g, handed_over(sample)), text(sample), drawn=drawn(op))
+        compare(theirs, pushed(minigrad, ours_ad, g, handed_over(sample)), text(sample), unset=unset(op))
         n += 1
     return n
 
@@ -161,8 +161,8 @@ def vmap(op):
             continue  # not for these values, or results of other shapes
         _, args, kwargs = handed_over(sample)
         given = minigrad.stack([handed(b) for b in batch])
-        ours = minigrad.vmap(lambda b: tuple(tensors(g(b, *args, **kwargs))), randomness="different")(given)
-        compare(theirs, ours, text(sample), drawn=drawn(op))
+        ours = minigrad.vmap(lambda b: tuple(tensors(g(b, *args, **kwargs))), randomness="same")(given)
+        compare(theirs, ours, text(sample), unset=unset(op))
         n += 1
     return n
 
@@ -206,13 +206,14 @@ def inplace(op):
     for sample in samples(op, torch.float64, differentiable(op)) if op.supports_dtype(torch.float64, "cpu") else ():
         x, args, kwargs = handed_over(sample)
         theirs = sample.input.clone()
+        torch.manual_seed(1), minigrad.manual_seed(1)
         try:
             op.inplace_variant(theirs, *sample.args, **sample.kwargs)
         except (RuntimeError, TypeError):
             continue  # a result of another shape or dtype
         ours = x.clone()
         result = own(ours, *args, **kwargs)
-        compare(theirs, ours, text(sample), drawn=drawn(op))
+        compare(theirs, ours, text(sample), unset=unset(op))
         if result is not ours:
             raise Apart(f"{text(sample)}: Tensor.{name} returns another tensor")
         inputs = leaves((sample.input, sample.args, sample.kwargs))
@@ -222,7 +223,7 @@ def inplace(op):
         except NotImplementedError:
             continue  # PyTorch lacks the derivative
         inputs = leaves((x, args, kwargs))
-        compare(grads, with_zeros(minigrad, first(minigrad, ours, inputs)[0], inputs), text(sample), drawn=drawn(op))
+        compare(grads, with_zeros(minigrad, first(minigrad, ours, inputs)[0], inputs), text(sample), unset=unset(op))
     return n
 
 
@@ -236,7 +237,7 @@ def out(op):
         x, args, kwargs = handed_over(sample)
         given = [minigrad.empty(tuple(t.shape), dtype=handed(t.dtype)) for t in tensors(theirs)]
         result = g(x, *args, **kwargs, out=given[0] if isinstance(theirs, torch.Tensor) else tuple(given))
-        compare(theirs, given, text(sample), drawn=drawn(op))
+        compare(theirs, given, text(sample), unset=unset(op))
         if not all(a is b for a, b in zip(tensors(result), given)):
             raise Apart(f"{text(sample)}: returns other tensors than those of out=")
         n += 1
