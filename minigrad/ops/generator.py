@@ -104,6 +104,12 @@ class Generator:
         """Return another generator at the same position of the stream."""
         return Generator(self.device).set_state(self.get_state())
 
+    def __reduce__(self) -> tuple:
+        return Generator, (self.device,), self.get_state()
+
+    def __setstate__(self, state: Tensor) -> None:
+        self.set_state(state)
+
     def __repr__(self) -> str:
         place = "" if self.device is CPU else f" device={self.device}"
         return f"<{config.library_name}.Generator seed={self._seed}{place}>"

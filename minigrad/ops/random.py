@@ -6,6 +6,7 @@ with tensor arguments is then an ordinary function of these and the noise.  Gene
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -474,12 +475,41 @@ def exponentials(who: str, shape: Any, generator: Any = None, device: Any = None
     return draw(who, shape, generator, in_order_of(like, lambda rng, size, row_major: rng.exponential(size)), device)
 
 
+def fill(
+    self: Tensor, who: str, generator: Generator | None, sample: Callable, valid: bool = True, rule: str = ""
+) -> Tensor:
+    """Fill with sample(rng, size), drawn in double precision; raise RuntimeError unless the parameters follow the rule."""
+    if not valid:
+        raise error(RuntimeError, who, f"expects {rule}", "pass such a number")
+    ordered = in_order_of(self, lambda rng, size, row_major: sample(rng, size))
+    return inplace(Copy, self, draw(who, self.shape, generator, ordered, self.device))
+
+
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with exponentially distributed numbers of rate `lambd`."""
-    if not lambd > 0:
-        raise error(RuntimeError, "exponential_", f"expects lambda > 0.0, but found lambda={lambd}", "write lambd=1.0")
     floating(self._np_dtype, "exponential_")
-    return inplace(Copy, self, exponentials("exponential_", self.shape, generator, self.device, self) / lambd)
+    rule = f"lambda > 0.0, but found lambda={lambd}"
+    return fill(self, "exponential_", generator, lambda rng, size: rng.exponential(size) / lambd, lambd > 0, rule)
+
+
+def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with numbers of a Cauchy distribution: the tangents of uniform angles, times `sigma`, around `median`."""
+    floating(self._np_dtype, "cauchy_")
+    sample = lambda rng, size: np.tan((rng.uniform(size, dtypes.F8) - 0.5) * np.pi) * sigma + median
+    return fill(self, "cauchy_", generator, sample, sigma > 0, f"sigma > 0.0, but found sigma={sigma}")
+
+
+def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with numbers whose logarithms are normal, with this mean and standard deviation."""
+    floating(self._np_dtype, "log_normal_")
+    sample = lambda rng, size: np.exp(rng.normal(size, dtypes.F8, mean, std, False))
+    return fill(self, "log_normal_", generator, sample, std > 0, f"std > 0.0, but found std={std}")
+
+
+def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
+    """Fill with numbers of trials up to the first success, which has probability p."""
+    sample = lambda rng, size: np.ceil(np.log(rng.uniform(size, dtypes.F8)) / math.log1p(-p))
+    return fill(self, "geometric_", generator, sample, 0 < p < 1, f"p to be in (0, 1), but got p={p}")
 
 
 def random_(self: Tensor, low: int = 0, high: int | None = None, *, generator: Generator | None = None) -> Tensor:
@@ -508,4 +538,5 @@ def largest(dtype: np.dtype) -> int:
     return 1 if dtype.kind == "b" else int(np.iinfo(dtype).max)
 
 
-METHODS = {f.__name__: called(f, f.__name__) for f in (uniform_, normal_, bernoulli_, exponential_, random_)}
+FILLS = (uniform_, normal_, bernoulli_, exponential_, cauchy_, log_normal_, geometric_, random_)
+METHODS = {f.__name__: called(f, f.__name__) for f in FILLS}

@@ -1,5 +1,7 @@
 """Random tensors: ranges, moments, seeds, states, generators, threads, gradients and vmap's randomness."""
 
+import copy
+import pickle
 import threading
 import tracemalloc
 
@@ -32,6 +34,9 @@ def mean_and_std(t):
         (lambda: minigrad.empty(N).uniform_(-1, 3), 1.0, 4 * 12**-0.5),
         (lambda: minigrad.empty(N).normal_(1, 2), 1.0, 2.0),
         (lambda: minigrad.empty(N).exponential_(2), 0.5, 0.5),
+        (lambda: minigrad.empty(N).log_normal_(0, 0.5), np.exp(0.125), (np.exp(0.25) - 1) ** 0.5 * np.exp(0.125)),
+        (lambda: minigrad.empty(N).cauchy_(2, 3).clamp(2 - 3, 2 + 3), 2.0, 3 * (2 / np.pi) ** 0.5),
+        (lambda: minigrad.empty(N).geometric_(0.25), 4.0, 12**0.5),
         (lambda: minigrad.empty(N).bernoulli_(0.25), 0.25, 0.1875**0.5),
         (lambda: minigrad.empty(N, dtype=minigrad.int64).random_(0, 5), 2.0, 2**0.5),
         (lambda: minigrad.rand_like(minigrad.zeros(N, dtype=minigrad.float64)), 0.5, 12**-0.5),
@@ -105,10 +110,11 @@ def test_a_generator_is_independent_of_the_default_one():
     minigrad.manual_seed(0)
     b = minigrad.rand(2)
     assert a.tolist() != b.tolist()
-    copy = g.clone_state()
-    assert minigrad.randn(2, generator=g).tolist() == minigrad.randn(2, generator=copy).tolist()
+    copies = [g.clone_state(), copy.deepcopy(g), pickle.loads(pickle.dumps(g))]
+    found = minigrad.randn(2, generator=g).tolist()
+    assert [minigrad.randn(2, generator=one).tolist() for one in copies] == [found] * 3
     assert (g.initial_seed(), g.device) == (3, a.device)
-    for fill in ("uniform_", "normal_", "exponential_", "bernoulli_", "random_"):
+    for fill in ("uniform_", "normal_", "exponential_", "bernoulli_", "random_", "cauchy_", "log_normal_"):
         x, y = minigrad.zeros(8), minigrad.zeros(8)
         getattr(x, fill)(generator=g.manual_seed(1))
         getattr(y, fill)(generator=g.manual_seed(1))

@@ -14,7 +14,7 @@ SHAPES = [(), (1,), (5,), (16,), (17,), (4, 5), (33, 2), (100,)]
 DTYPES = ["float64", "float32", "float16", "bfloat16"]
 DIGITS = {"float64": 1e-12, "float32": 2e-6, "float16": 2e-3, "bfloat16": 2e-2}
 FILLS = ["uniform_()", "uniform_(2, 5)", "normal_()", "normal_(1, 2)", "bernoulli_(0.3)", "exponential_(2)", "random_()",
-         "random_(9)", "random_(-3, 4)"]  # fmt: skip
+         "random_(9)", "random_(-3, 4)", "cauchy_(1, 2)", "log_normal_(0.5, 0.7)", "geometric_(0.3)"]  # fmt: skip
 LIKE = ["rand_like", "randn_like", "nn.functional.dropout", "nn.functional.alpha_dropout", "bernoulli"]
 MEMORIES = {
     "row-major": lambda x: x,

@@ -30,7 +30,10 @@ DRAWS = {
     "normal(mean=0.0, std=1.0, size=None, dtype=None)": "noise * std + mean",
     "normal_(self, mean=0.0, std=1.0)": "noise",
     "uniform_(self, low=0.0, high=1.0)": "noise",
-    "exponential_(self, lambd=1.0)": "(noise / lambd).to(self.dtype)",
+    "exponential_(self, lambd=1.0)": "noise.to(self.dtype)",
+    "cauchy_(self, median=0.0, sigma=1.0)": "noise.to(self.dtype)",
+    "log_normal_(self, mean=1.0, std=2.0)": "noise.to(self.dtype)",
+    "geometric_(self, p)": "noise.to(self.dtype)",
     "random_(self, low=0, high=None)": "noise",
 }
 WORDS = {f"drawn_{head[:-1]}, noise=None)": text for head, text in DRAWS.items()}
