@@ -289,6 +289,8 @@ class Operations:
         """Expand the tensor to a shape; NumPy's name of `expand`."""
     def byte(self, memory_format: memory_format | None = None) -> Tensor:
         """Convert the tensor to minigrad.uint8."""
+    def cauchy_(self, median: _float = 0.0, sigma: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
+        """Fill with numbers of a Cauchy distribution: the tangents of uniform angles, times `sigma`, around `median`."""
     def ceil(self) -> Tensor:
         """The smallest integer that is not below x."""
     def ceil_(self) -> Tensor:
@@ -517,6 +519,8 @@ class Operations:
         """input >= other, elementwise."""
     def ge_(self, other: Tensor | _float) -> Tensor:
         """In-place form of ge."""
+    def geometric_(self, p: _float, *, generator: Generator | None = None) -> Tensor:
+        """Fill with numbers of trials up to the first success, which has probability p."""
     def ger(self, vec2: Tensor) -> Tensor:
         """Return the matrix of all products of two vectors' elements, (n, m).  Raises RuntimeError for other ranks."""
     def get_device(self) -> _int:
@@ -662,6 +666,8 @@ class Operations:
         """In-place form of log2."""
     def log_(self) -> Tensor:
         """In-place form of log."""
+    def log_normal_(self, mean: _float = 1.0, std: _float = 2.0, *, generator: Generator | None = None) -> Tensor:
+        """Fill with numbers whose logarithms are normal, with this mean and standard deviation."""
     def log_softmax(self, dim: _int | None = None, dtype: dtype | None = None) -> Tensor:
         """Return the logarithm of softmax, computed without softmax itself: finite even where softmax underflows to 0.
 

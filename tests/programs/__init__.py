@@ -1,7 +1,7 @@
 """Programs as people write them for PyTorch, in scripts/, and how they train here and there.
 
-Each is a script that runs unchanged: it imports torch, and prints `step 20 loss 0.5` as it trains.  `trained` runs one
-and reads its losses, by minigrad or by PyTorch; a seed gives the same numbers in both.
+Each is a script that runs unchanged: it imports torch, and prints `step 20 loss 0.5` as it trains.  `output` runs one
+by minigrad or by PyTorch, and `curve` reads its losses; a seed gives the same numbers in both.
 `python -m tests.programs` runs all, keeps the losses in curves.json and makes docs/programs.md (page.py) of them.
 """
 
@@ -28,10 +28,10 @@ DIGIT = 1e-6  # what a loss may be off by itself: the last digit that the progra
 Curve = dict[str, list[float]]  # the steps at which losses are printed, and the first loss of each
 
 
-def trained(name: str, by: str) -> Curve:
-    """Run a program by "minigrad" or by "torch"; the losses that it prints."""
+def output(name: str, by: str) -> str:
+    """Run a program by "minigrad" or by "torch"; return what it prints."""
     with {"minigrad": in_minigrad, "torch": in_torch}[by]():
-        return curve(printed(SCRIPTS[name]))
+        return printed(SCRIPTS[name])
 
 
 def curve(text: str) -> Curve:
@@ -110,6 +110,6 @@ def assert_same(found: Curve, kept: Curve, name: str) -> None:
         assert abs(a - b) <= far, f"{name}, step {step}: the loss is {a}, not {b}; {far:.2g} apart would be rounding"
 
 
-def kept() -> dict[str, dict[str, Curve]]:
-    """Return the curves of curves.json: {program: {"minigrad": curve, "torch": curve}}."""
+def kept() -> dict[str, dict]:
+    """Return the curves of curves.json: {program: {"minigrad": curve, "torch": curve, "same": is all text the same}}."""
     return json.loads(KEPT.read_text())

@@ -9,7 +9,7 @@ from minigrad.compat.port import needs
 from minigrad.errors import MinigradWarning
 from tests.floats import some
 
-from . import SCRIPTS, assert_same, kept, page, trained
+from . import SCRIPTS, assert_same, curve, kept, output, page
 
 every_program = pytest.mark.parametrize("name", SCRIPTS)
 
@@ -17,7 +17,7 @@ every_program = pytest.mark.parametrize("name", SCRIPTS)
 @pytest.mark.parametrize("name", some(SCRIPTS, 11))  # each trains for seconds
 def test_losses_are_pytorchs_and_nothing_is_warned_of(name):
     with warnings.catch_warnings(action="error", category=MinigradWarning):
-        found = trained(name, "minigrad")
+        found = curve(output(name, "minigrad"))
     assert_same(found, kept()[name]["torch"], name)
 
 

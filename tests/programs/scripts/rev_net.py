@@ -1,4 +1,4 @@
-"""Invertible blocks: the backward pass computes their inputs from the outputs instead of saving them.
+"""Invertible blocks: the backward pass computes their inputs from the outputs instead of saving them, in double precision.
 
 After RobinBruegger's RevTorch.
 """
@@ -79,8 +79,9 @@ def branch(channels):
 
 def main():
     torch.manual_seed(0)
+    torch.set_default_dtype(torch.float64)
     digits = load_digits()
-    images, labels = torch.tensor(digits.images[:, None] / 16, dtype=torch.float32), torch.tensor(digits.target)
+    images, labels = torch.tensor(digits.images[:, None] / 16), torch.tensor(digits.target)
     blocks = nn.ModuleList([ReversibleBlock(branch(8), branch(8)) for _ in range(3)])
     net = nn.Sequential(
         nn.Conv2d(1, 16, 3, padding=1), ReversibleSequence(blocks), nn.AvgPool2d(4), nn.Flatten(), nn.Linear(64, 10)
