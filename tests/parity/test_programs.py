@@ -1,17 +1,25 @@
-"""The losses that tests/programs keeps are those that PyTorch computes, with minigrad's random numbers."""
+"""The losses and texts that tests/programs keeps are those that PyTorch computes and prints."""
+
+import json
 
 import pytest
 
 pytest.importorskip("torch")
 
-from tests.programs import SCRIPTS, assert_same, courses, kept, numbers, trained  # noqa: E402
+from tests.programs import SCRIPTS, assert_same, courses, curve, kept, numbers, output, seeded  # noqa: E402
 
 pytestmark = pytest.mark.parity
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_kept_losses_are_what_pytorch_computes(name):
-    assert_same(trained(name, "torch"), kept()[name]["torch"], name)
+    assert_same(curve(output(name, "torch")), kept()[name]["torch"], name)
+
+
+@pytest.mark.parametrize("name", seeded.PROGRAMS)
+def test_kept_texts_are_what_pytorch_prints(name):
+    kept = json.loads(seeded.KEPT.read_text(encoding="utf-8"))
+    assert numbers.difference(seeded.prints(name, "torch"), kept[name]) == numbers.SAME
 
 
 @pytest.mark.parametrize(
