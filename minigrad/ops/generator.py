@@ -51,6 +51,7 @@ class Generator:
 
     def __init__(self, device: Any = "cpu"):
         self.device = on_device(device)
+        self._kept = b""
         self._rng: Any = Stream() if self.device is CPU else devices.stream(self.device)
         self._start(67280421310721)
 
@@ -80,12 +81,18 @@ class Generator:
 
     def get_state(self) -> Tensor:
         """Return the position in the stream, as a uint8 tensor for set_state."""
+        return wrap(self._position()._a.copy())
+
+    def _position(self) -> Tensor:
+        """Return the same on memory that equal positions share: a program may hold many, in checkpoints."""
         events.changes(READS)
         return self._state()
 
     def _state(self) -> Tensor:
         """Return the same for a capture, which restores it."""
-        return wrap(np.frombuffer(self._rng.dump(self._seed), np.uint8).copy())
+        state = self._rng.dump(self._seed)
+        self._kept = state if state != self._kept else self._kept
+        return wrap(np.frombuffer(self._kept, np.uint8))
 
     def set_state(self, new_state: Tensor) -> Generator:
         """Return to a position that get_state recorded.  Raises TypeError or RuntimeError for anything else."""
@@ -227,7 +234,7 @@ def fork_rng(devices: Any = (), enabled: bool = True):
     >>> minigrad.equal(inside, minigrad.rand(2))
     True
     """
-    states = [(g, g.get_state()) for g in generators()]
+    states = [(g, g._position()) for g in generators()]
     try:
         yield
     finally:

@@ -51,7 +51,7 @@ class Surroundings:
     """Restores the first run's autocast for the second run, and its random numbers if requested."""
 
     def __init__(self, preserve_rng_state: bool):
-        self.states = [(g, g.get_state()) for g in generators()] if preserve_rng_state else None
+        self.states = [(g, g._position()) for g in generators()] if preserve_rng_state else None
         self.autocasts = [layer for layer in current().layers() if layer.name == AUTOCAST]
 
     @contextmanager
