@@ -332,7 +332,7 @@ def mem_get_info(device: Any = None) -> tuple[int, int]:
 def manual_seed(seed: int) -> None:
     """Seed the GPU's default generator; without a GPU, do nothing.
 
-    minigrad.manual_seed does the same.  A GPU has a stream of its own: a seed gives other numbers there than on the processor.
+    minigrad.manual_seed does the same.  A GPU has a separate stream: a seed gives other numbers there than on the processor.
 
     >>> import minigrad
     >>> minigrad.cuda.manual_seed(0)

@@ -94,20 +94,21 @@ def trunc_normal_(
     True
     """
     low, high = [math.erf((end - mean) / std / math.sqrt(2)) / 2 for end in (a, b)]
-    peak = ((max(a, min(mean, b)) - mean) / std) ** 2 / 2
-    found = pending = None
-    while pending is None or pending.any():
-        if high - low > 0.3:
-            drawn = empty_like(tensor).normal_(mean, std, generator=generator)
-        else:
-            drawn = empty_like(tensor).uniform_(a, b, generator=generator)
-        found = drawn if found is None else where(pending, drawn, found)
-        if high - low > 0.3:
-            pending = (found < a) | (found > b)
-        else:
-            density = peak - ((drawn - mean) / std) ** 2 / 2
-            out = empty_like(tensor).uniform_(generator=generator).log() > density
-            pending = out if pending is None else pending & out
+    fill = ("normal_", mean, std) if high - low > 0.3 else ("uniform_", a, b)
+    drawn = lambda name, *numbers: getattr(empty_like(tensor), name)(*numbers, generator=generator)
+    peak = (max(a, min(mean, b)) - mean) / std
+
+    def refused(x: Tensor) -> Tensor:
+        """Return where to draw again."""
+        return (
+            (x < a) | (x > b) if high - low > 0.3 else drawn("uniform_").log() > (peak**2 - ((x - mean) / std) ** 2) / 2
+        )
+
+    found = drawn(*fill)
+    pending = refused(found)
+    while pending.any():
+        again = drawn(*fill)
+        found, pending = where(pending, again, found), pending & refused(again)
     return tensor.copy_(found)
 
 

@@ -1,6 +1,6 @@
 """Generators of random numbers, and the default one, from which everything draws unless given another.
 
-A seed gives PyTorch's numbers on the CPU (kernels/cpu/mt19937.py).  A generator on a GPU has a stream of its own, which is
+A seed gives PyTorch's numbers on the CPU (kernels/cpu/mt19937.py).  A generator on a GPU has a separate stream, which is
 counter-based, so that each thread finds its numbers; there PyTorch's numbers differ by device, too.
 """
 

@@ -71,7 +71,7 @@ def fine(dtype: np.dtype) -> np.dtype:
 
 
 def in_order_of(like: Tensor | None, sample: Callable, dense: bool = False) -> Callable:
-    """Return sample(rng, size, row_major), made to draw in the order of a tensor's memory, or of a `dense` one of that order."""
+    """Return `sample`, made to draw in the order of a tensor's memory, or of that of a `dense` one."""
     strides = like._a.strides if type(like) is Tensor and not like._a.flags.c_contiguous else ()
     order = sorted(range(len(strides)), key=lambda d: -strides[d])
     back = tuple(sorted(order, key=order.__getitem__))
@@ -472,7 +472,8 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
 
 def exponentials(who: str, shape: Any, generator: Any = None, device: Any = None, like: Tensor | None = None) -> Tensor:
     """Return exponential numbers of mean 1, in double precision."""
-    return draw(who, shape, generator, in_order_of(like, lambda rng, size, row_major: rng.exponential(size)), device)
+    sample = lambda rng, size, row_major: -np.log1p(-rng.uniform(size, dtypes.F8))
+    return draw(who, shape, generator, in_order_of(like, sample), device)
 
 
 def fill(
@@ -488,8 +489,8 @@ def fill(
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with exponentially distributed numbers of rate `lambd`."""
     floating(self._np_dtype, "exponential_")
-    rule = f"lambda > 0.0, but found lambda={lambd}"
-    return fill(self, "exponential_", generator, lambda rng, size: rng.exponential(size) / lambd, lambd > 0, rule)
+    sample = lambda rng, size: -np.log1p(-rng.uniform(size, dtypes.F8)) / lambd
+    return fill(self, "exponential_", generator, sample, lambd > 0, f"lambda > 0.0, but found lambda={lambd}")
 
 
 def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:

@@ -16,9 +16,10 @@ import numpy as np
 
 from .. import return_types
 from ..arrays import dtypes
+from ..arrays.kinds import on_device
 from ..core.tensor import Tensor
 from ..errors import error
-from ..kernels import formula
+from ..kernels import cuda_kernels, formula
 from ..kernels.cpu import scans_cpu
 from ..return_types import Selected
 from .base.families import Linear, Operation, Pointwise
@@ -231,8 +232,8 @@ def recur(a: np.ndarray, b: np.ndarray, dim: int, reverse: bool) -> np.ndarray:
 
 def running_extreme(ufunc: np.ufunc, x: np.ndarray, dim: int) -> tuple:
     """Return running extremes and their positions: the latest of equal ones, and from the first NaN on the latest NaN."""
-    if (found := scans_cpu.running_extreme(ufunc, x, dim)) is not None:
-        return found
+    if on_device(x):
+        return cuda_kernels("scans_cuda").running_extreme(ufunc, x, dim)
     values = ufunc.accumulate(x, axis=dim)
     places = np.arange(x.shape[dim]).reshape((-1,) + (1,) * (x.ndim - dim - 1))
     here = (x == values) | (x != x)

@@ -30,18 +30,9 @@ except ImportError as e:
     raise error(ImportError, "minigrad.utils.safetensors", "the library safetensors is not installed", fix) from e
 
 __all__ = ["load_file", "load_model", "safe_open", "save_file", "save_model"]
-KINDS = {
-    "F16": "f2",
-    "F32": "f4",
-    "F64": "f8",
-    "I8": "i1",
-    "I16": "i2",
-    "I32": "i4",
-    "I64": "i8",
-    "U8": "u1",
-    "BOOL": "?",
-}
-KINDS_THERE = {name: np.dtype(kind) for name, kind in KINDS.items()} | {"BF16": dtypes.BF2}
+SIZES = {"f": (2, 4, 8), "i": (1, 2, 4, 8), "u": (1,)}  # in bytes, of each kind
+KINDS = {f"{kind.upper()}{8 * size}": np.dtype(f"{kind}{size}") for kind, sizes in SIZES.items() for size in sizes}
+KINDS_THERE = {**KINDS, "BOOL": dtypes.BOOL, "BF16": dtypes.BF2}
 
 
 def save_file(tensors: Mapping[str, Tensor], filename: Any, metadata: dict[str, str] | None = None) -> None:

@@ -46,7 +46,9 @@ To make the table, fetch the courses that `tests/programs/courses.toml` names wi
 def text() -> str:
     """Return the text of the page."""
     curves = kept()
-    ours = HEAD.format(count=len(SCRIPTS), same=sum(one["same"] for one in curves.values())) + "".join(row(name, **curves[name]) for name in SCRIPTS)
+    ours = HEAD.format(count=len(SCRIPTS), same=sum(one["same"] for one in curves.values())) + "".join(
+        row(name, **curves[name]) for name in SCRIPTS
+    )
     said = COURSES.format(limit=numbers.LIMITS["float32"], fewer=numbers.LIMITS["float64"], apart=numbers.APART)
     return ours + said + courses.table()
 

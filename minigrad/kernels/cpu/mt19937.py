@@ -24,7 +24,7 @@ import numpy as np
 from ...arrays.dtypes import F4
 from ...arrays.halves import narrowed
 from .. import cache as modules
-from ..fallback import is_ready, only_definitions
+from ..fallback import again, is_ready, only_definitions
 
 WORDS, BLOCK = 624, 16  # words of the state; normal numbers are made in blocks of 16
 WIDE_FROM = 1 << 28  # a range of at least this many integers takes two words for each
@@ -33,7 +33,6 @@ LAYOUT = struct.Struct("<QiiQ 4992s 3d i4x f?3x")  # PyTorch's state of a genera
 ENGINE = '''"""Words of MT19937 and the numbers made of them; the state is its 624 words and the place of the next one."""
 
 from math import ceil, cos, exp, floor, inf, lgamma, log, log1p, pi, sin, sqrt
-from minigrad.kernels.vecmath import cos as cosine, log as logarithm, sin as sine, sqrt as root
 from numba import njit
 from numpy import empty, int64, int64 as whole, uint32, uint64
 
@@ -96,60 +95,18 @@ def words(state, out):
 
 @njit
 def uniforms(state, out):
-    """Write numbers in [0, 1): of one word in single precision, of two in double."""
-    single = out.itemsize == 4
+    """Write numbers in [0, 1): multiples of 2**-24, of one word, in single precision, of 2**-53, of two, in double."""
+    single, real = out.itemsize == 4, out.dtype.type
     buffer = empty(min(out.size, 512) * (1 if single else 2), uint32)
     for start in range(0, out.size, 512):
         part = out[start : start + 512]
         words(state, buffer[: part.size * (1 if single else 2)])
         for i in range(part.size):
             if single:
-                part[i] = out.dtype.type(buffer[i] & uint32(0xFFFFFF)) * out.dtype.type(2.0**-24)
+                part[i] = real(buffer[i] & uint32(0xFFFFFF)) * real(2.0**-24)
             else:
                 upper = uint64(buffer[2 * i] & uint32(0x1FFFFF)) << uint64(32)
-                part[i] = out.dtype.type(upper | uint64(buffer[2 * i + 1])) * out.dtype.type(2.0**-53)
-
-
-@njit
-def boxmuller(out, mean, std):
-    """Make normal numbers of uniform ones, in blocks of 16: lengths come from the first eight, angles from the others."""
-    real = out.dtype.type
-    one, two = empty(256, out.dtype), empty(256, out.dtype)
-    for start in range(0, out.size, 512):
-        part = out[start : start + 512]
-        for i in range(part.size // 2):
-            one[i], two[i] = part[i + i // 8 * 8], part[i + i // 8 * 8 + 8]
-        for i in range(part.size // 2):
-            length, angle = root(real(-2) * logarithm(real(1) - one[i])) * real(std), real(2 * pi) * two[i]
-            one[i], two[i] = length * cosine(angle) + real(mean), length * sine(angle) + real(mean)
-        for i in range(part.size // 2):
-            part[i + i // 8 * 8], part[i + i // 8 * 8 + 8] = one[i], two[i]
-
-
-@njit
-def blocks(state, out, used, mean, std):
-    """Write normal numbers in blocks, of which the last is drawn anew if it is not whole; `used` uniform ones are drawn first."""
-    whole = out.size // 16 * 16
-    uniforms(state, out[:used])
-    boxmuller(out[:whole], mean, std)
-    if whole < out.size:
-        uniforms(state, out[-16:])
-        boxmuller(out[-16:], mean, std)
-
-
-@njit
-def integers(state, out, low, span, wide):
-    """Write integers from `low` on, of one word each or of two."""
-    buffer = empty(1024, uint32)
-    for start in range(0, out.size, 512):
-        part = out[start : start + 512]
-        words(state, buffer[: part.size * (2 if wide else 1)])
-        for i in range(part.size):
-            if wide:
-                number = (uint64(buffer[2 * i]) << uint64(32)) | uint64(buffer[2 * i + 1])
-                part[i] = int64(number % span) + low
-            else:
-                part[i] = int64(buffer[i] % uint32(span)) + low
+                part[i] = real(upper | uint64(buffer[2 * i + 1])) * real(2.0**-53)
 '''
 
 SAMPLERS = '''
@@ -291,54 +248,22 @@ def kernels() -> Any:
     return modules.load("mt19937", ENGINE + SAMPLERS.format(mark="njit"))
 
 
-# ---------------------------------------------------------------------- the same without a compiler, on NumPy's generator
-def wide(bits: Any, n: int) -> np.ndarray:
-    """Return n numbers of two words, the upper one first."""
-    pairs = bits.random_raw(2 * n).astype(np.uint64)
-    return (pairs[::2] << np.uint64(32)) | pairs[1::2]
-
-
-def words(bits: Any, out: np.ndarray) -> None:
-    """Write the next words."""
-    out[...] = bits.random_raw(out.size)
-
-
-def uniforms(bits: Any, out: np.ndarray) -> None:
-    """Write numbers in [0, 1)."""
-    single = out.itemsize == 4
-    out[...] = bits.random_raw(out.size) & 0xFFFFFF if single else wide(bits, out.size) & np.uint64(2**53 - 1)
-    out *= 2.0**-24 if single else 2.0**-53
-
-
-def boxmuller(out: np.ndarray, mean: float, std: float) -> None:
-    """Make normal numbers of uniform ones, in whole blocks."""
-    one, two = out.reshape(-1, 2, BLOCK // 2).swapaxes(0, 1).copy()
-    length, angle = np.sqrt(-2 * np.log(1 - one)) * out.dtype.type(std), two * out.dtype.type(2 * math.pi)
-    out.reshape(-1, 2, BLOCK // 2)[...] = np.stack([length * np.cos(angle), length * np.sin(angle)], 1)
-    out += mean
-
-
-def blocks(bits: Any, out: np.ndarray, used: int, mean: float, std: float) -> None:
-    """Write normal numbers in blocks."""
-    uniforms(bits, out[:used])
-    boxmuller(out[: out.size // BLOCK * BLOCK], mean, std)
-    if out.size % BLOCK:
-        uniforms(bits, out[-BLOCK:])
-        boxmuller(out[-BLOCK:], mean, std)
-
-
-def integers(bits: Any, out: np.ndarray, low: int, span: np.uint64, two: bool) -> None:
-    """Write integers from `low` on."""
-    found = wide(bits, out.size) if two else bits.random_raw(out.size).astype(np.uint64)
-    out[...] = (found % span).view(np.int64) + low
-
-
 @cache
 def interpreted() -> Any:
-    """Return what stands for the kernels: the functions above, and the samplers as Python runs them."""
+    """Return what stands for the kernels without a compiler, on NumPy's generator: the samplers as Python runs them."""
     scope: dict[str, Any] = {**vars(math), "word": lambda bits: int(bits.random_raw()), "uint32": int, "whole": int}
     exec(SAMPLERS.format(mark="staticmethod"), scope)
-    return SimpleNamespace(**scope, words=words, uniforms=uniforms, blocks=blocks, integers=integers)
+
+    def words(bits: Any, out: np.ndarray) -> None:
+        out[...] = bits.random_raw(out.size)
+
+    def uniforms(bits: Any, out: np.ndarray) -> None:
+        single = out.itemsize == 4
+        found = bits.random_raw(out.size if single else 2 * out.size)
+        out[...] = found & 0xFFFFFF if single else ((found[::2] & 0x1FFFFF) << 32) | found[1::2]
+        out *= 2.0**-24 if single else 2.0**-53
+
+    return SimpleNamespace(**scope, words=words, uniforms=uniforms)
 
 
 class Stream:
@@ -361,14 +286,30 @@ class Stream:
     def run(self, name: str, out: np.ndarray, *args: Any) -> np.ndarray:
         """Write numbers into a new array by a kernel, or as NumPy and Python do; return it."""
         if is_ready(out.size) and not only_definitions():
-            getattr(kernels(), name)(self.state, *args)  # no other thread runs meanwhile
-        else:
-            with self.lock:
-                getattr(interpreted(), name)(self.bits, *args)
+            try:
+                getattr(kernels(), name)(self.state, *args)  # no other thread runs meanwhile
+                return out
+            except Exception as e:
+                return again(e, self.run, name, out, *args)
+        with self.lock:
+            getattr(interpreted(), name)(self.bits, *args)
         return out
 
+    def words(self, n: int) -> np.ndarray:
+        """Return the next n words, as uint32."""
+        out = np.empty(n, np.uint32)
+        return self.run("words", out, out)
+
+    def wide(self, n: int) -> np.ndarray:
+        """Return n numbers of two words, the upper one first, as uint64."""
+        pairs = self.words(2 * n)
+        found = pairs[::2].astype(np.uint64)
+        found <<= np.uint64(32)
+        found |= pairs[1::2]
+        return found
+
     def uniform(self, size: tuple, dtype: np.dtype) -> np.ndarray:
-        """Return numbers in [0, 1) of float32, multiples of 2**-24, or of float64, multiples of 2**-53."""
+        """Return numbers in [0, 1) of float32 or float64."""
         out = np.empty(size, dtype)
         return self.run("uniforms", out, out if out.ndim == 1 else out.reshape(-1))
 
@@ -379,24 +320,27 @@ class Stream:
 
         The last 16 are drawn anew if the size is no multiple of 16.
         """
-        half = dtype.itemsize == 2
-        out = np.empty(size, F4 if half else dtype)
-        flat = out if out.ndim == 1 else out.reshape(-1)
-        if out.size < BLOCK or not blocks:
-            self.run("normals", out, self.spare, flat, mean, std)
+        n, half = math.prod(size), dtype.itemsize == 2
+        real, whole = F4 if half else dtype, n // BLOCK * BLOCK
+        if n < BLOCK or not blocks:
+            out = np.empty(n, real)
+            self.run("normals", out, self.spare, out, mean, std)
+        elif n == whole:
+            out = paired(self.uniform((n,), real), mean, std)
         else:
-            self.run("blocks", out, flat, out.size // BLOCK * BLOCK if half else out.size, mean, std)
-        return narrowed(out, dtype) if half else out
+            drawn = self.uniform((BLOCK + (whole if half else n),), real)
+            drawn[whole : whole + BLOCK] = drawn[-BLOCK:]
+            paired(drawn[: whole + BLOCK], mean, std)
+            out = drawn[:n].copy()
+            out[-BLOCK:] = drawn[whole : whole + BLOCK]
+        return (narrowed(out, dtype) if half else out).reshape(size)
 
     def integers(self, low: int, high: int, size: tuple, wide: bool | None = None) -> np.ndarray:
         """Return integers in [low, high), as int64; of two words each where the range is large, if `wide` does not say it."""
-        out, span = np.empty(math.prod(size), np.int64), high - low
+        n, span = math.prod(size), high - low
         wide = span >= WIDE_FROM if wide is None else wide
-        return self.run("integers", out, out, low, np.uint64(span), wide).reshape(size)
-
-    def exponential(self, size: tuple) -> np.ndarray:
-        """Return exponential numbers of mean 1, as float64."""
-        return -np.log1p(-self.uniform(size, np.dtype(np.float64)))
+        found = self.wide(n) % np.uint64(span) if wide else self.words(n) % np.uint32(span)
+        return found.reshape(size).astype(np.int64) + low
 
     def permutations(self, shape: tuple) -> np.ndarray:
         """Return the numbers below n in random order, one row after the other of shape (..., n)."""
@@ -427,3 +371,17 @@ class Stream:
             self.state[WORDS] = WORDS if left == 1 else at
             self.spare[...] = value, waits
         return seed
+
+
+def paired(out: np.ndarray, mean: float, std: float) -> np.ndarray:
+    """Make normal numbers of uniform ones, in blocks of 16: lengths come from the first eight, angles from the others."""
+    blocks = out.reshape(-1, 2, BLOCK // 2)
+    length, angle = blocks[:, 0].copy(), blocks[:, 1] * out.dtype.type(2 * math.pi)
+    np.log(np.subtract(1, length, out=length), out=length)
+    np.sqrt(np.multiply(length, -2, out=length), out=length)
+    np.multiply(length, np.cos(angle), out=blocks[:, 0])
+    np.multiply(length, np.sin(angle, out=angle), out=blocks[:, 1])
+    if (mean, std) != (0, 1):
+        out *= std
+        out += mean
+    return out

@@ -1,4 +1,4 @@
-"""Random numbers on the device, from a stream of its own: a seed gives other numbers than on the processor.
+"""Random numbers on the device, from a separate stream: a seed gives other numbers than on the processor.
 
 The stream is Philox's: each block of four words is a function of its number, so that each thread finds its own. Uniform and
 normal numbers are made this way. Others come from methods that take a varying number of words (a shuffle, rejection): the
@@ -139,7 +139,7 @@ class NoStream:
         with entered():
             return empty(size, dtype)
 
-    normal = exponential = uniform
+    normal = uniform
     integers = lambda self, low, high, size, wide=None: self.uniform(size, np.int64)
     permutations = lambda self, shape: self.uniform(shape, np.int64)
     seed = lambda self, seed: None
