@@ -34,7 +34,7 @@ ENGINE = '''"""Words of MT19937 and the numbers made of them; the state is its 6
 
 from math import ceil, cos, exp, floor, inf, lgamma, log, log1p, pi, sin, sqrt
 from numba import njit
-from numpy import empty, int64, int64 as whole, uint32, uint64
+from numpy import float32, int64, int64 as whole, uint32
 
 HIGHEST, LOWER, TWIST = uint32(0x80000000), uint32(0x7FFFFFFF), uint32(0x9908B0DF)
 
@@ -75,11 +75,12 @@ def word(state):
         state[624] = 0
     state[624] += uint32(1)
     return int64(tempered(state[state[624] - 1]))
-
+'''
+MANY = '''
 
 @njit
-def words(state, out):
-    """Write the next words."""
+def {name}(state, out):
+    """Write {what} of the next words."""
     at, done = int64(state[624]), 0
     while done < out.size:
         if at == 624:
@@ -87,27 +88,14 @@ def words(state, out):
             at = 0
         n = min(out.size - done, 624 - at)
         part, key = out[done : done + n], state[at : at + n]
-        for i in range(part.size):
-            part[i] = tempered(key[i])
+        for i in range(n):
+            part[i] = {number}
         done, at = done + n, at + n
     state[624] = at
-
-
-@njit
-def uniforms(state, out):
-    """Write numbers in [0, 1): multiples of 2**-24, of one word, in single precision, of 2**-53, of two, in double."""
-    single, real = out.itemsize == 4, out.dtype.type
-    buffer = empty(min(out.size, 512) * (1 if single else 2), uint32)
-    for start in range(0, out.size, 512):
-        part = out[start : start + 512]
-        words(state, buffer[: part.size * (1 if single else 2)])
-        for i in range(part.size):
-            if single:
-                part[i] = real(buffer[i] & uint32(0xFFFFFF)) * real(2.0**-24)
-            else:
-                upper = uint64(buffer[2 * i] & uint32(0x1FFFFF)) << uint64(32)
-                part[i] = real(upper | uint64(buffer[2 * i + 1])) * real(2.0**-53)
 '''
+UNIFORM = "float32(tempered(key[i]) & uint32(0xFFFFFF)) * float32(2.0**-24)"
+ENGINE += MANY.format(name="words", what="the bits", number="tempered(key[i])")
+ENGINE += MANY.format(name="singles", what="numbers in [0, 1) with 24 bits each", number=UNIFORM)
 
 SAMPLERS = '''
 
@@ -257,13 +245,11 @@ def interpreted() -> Any:
     def words(bits: Any, out: np.ndarray) -> None:
         out[...] = bits.random_raw(out.size)
 
-    def uniforms(bits: Any, out: np.ndarray) -> None:
-        single = out.itemsize == 4
-        found = bits.random_raw(out.size if single else 2 * out.size)
-        out[...] = found & 0xFFFFFF if single else ((found[::2] & 0x1FFFFF) << 32) | found[1::2]
-        out *= 2.0**-24 if single else 2.0**-53
+    def singles(bits: Any, out: np.ndarray) -> None:
+        out[...] = bits.random_raw(out.size) & 0xFFFFFF
+        out *= 2.0**-24
 
-    return SimpleNamespace(**scope, words=words, uniforms=uniforms)
+    return SimpleNamespace(**scope, words=words, singles=singles)
 
 
 class Stream:
@@ -309,9 +295,12 @@ class Stream:
         return found
 
     def uniform(self, size: tuple, dtype: np.dtype) -> np.ndarray:
-        """Return numbers in [0, 1) of float32 or float64."""
+        """Return numbers in [0, 1) of float32, multiples of 2**-24, or of float64, multiples of 2**-53."""
         out = np.empty(size, dtype)
-        return self.run("uniforms", out, out if out.ndim == 1 else out.reshape(-1))
+        if dtype == F4:
+            return self.run("singles", out, out if out.ndim == 1 else out.reshape(-1))
+        np.multiply(self.wide(out.size) & np.uint64(2**53 - 1), 2.0**-53, out=out.reshape(-1))
+        return out
 
     def normal(
         self, size: tuple, dtype: np.dtype, mean: float = 0.0, std: float = 1.0, blocks: bool = True
