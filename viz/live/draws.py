@@ -14,10 +14,7 @@ SCALE = f"(1 / ((1 - p) * (1 + p * {LIMIT} ** 2)) ** 0.5)"
 TO_LIMIT = f"where(noise < 1 - p, input, -{LIMIT}) * {SCALE} + {SCALE} * p * {LIMIT}"
 # the parameters of each function, as in its signature, and its result in terms of the noise
 DRAWS = {
-    "dropout(input, p=0.5, training=True, inplace=False)": DROPPED,
-    "dropout1d(input, p=0.5, training=True, inplace=False)": DROPPED,
-    "dropout2d(input, p=0.5, training=True, inplace=False)": DROPPED,
-    "dropout3d(input, p=0.5, training=True, inplace=False)": DROPPED,
+    **{f"dropout{k}(input, p=0.5, training=True, inplace=False)": DROPPED for k in ("", "1d", "2d", "3d")},
     "feature_dropout(input, p, train)": DROPPED,
     "alpha_dropout(input, p=0.5, training=False, inplace=False)": TO_LIMIT,
     "feature_alpha_dropout(input, p=0.5, training=False, inplace=False)": TO_LIMIT,
