@@ -17,14 +17,15 @@ from ..func.tree import tree_map
 
 try:
     import tensorboardX
-    from tensorboardX.proto.graph_pb2 import GraphDef
-    from tensorboardX.proto.node_def_pb2 import NodeDef
-    from tensorboardX.proto.versions_pb2 import VersionDef
+    from tensorboardX.proto import graph_pb2, node_def_pb2, versions_pb2
 except ImportError as e:
     fix = f"install it: {install('tensorboard')}"
     raise error(ImportError, "minigrad.utils.tensorboard", "the library tensorboardX is not installed", fix) from e
 
 __all__ = ["SummaryWriter"]
+Graph: Any = graph_pb2.GraphDef  # type: ignore[attr-defined]  protobuf makes the classes when it is loaded
+Node: Any = node_def_pb2.NodeDef  # type: ignore[attr-defined]
+Version: Any = versions_pb2.VersionDef  # type: ignore[attr-defined]
 
 FIXES = {
     "add_scalar": "pass one number, such as loss.item()",
@@ -74,7 +75,9 @@ class SummaryWriter(tensorboardX.SummaryWriter):
     log_dir = property(lambda self: str(self.logdir))
     get_logdir = lambda self: self.log_dir
 
-    def add_graph(self, model: Any, input_to_model: Any = None, verbose: bool = False, **_: Any) -> None:
+    def add_graph(  # type: ignore[override]
+        self, model: Any, input_to_model: Any = None, verbose: bool = False, **_: Any
+    ) -> None:
         """Write the graph of a module's operations on an input, or on several in a tuple."""
         from .. import record
 
@@ -82,17 +85,14 @@ class SummaryWriter(tensorboardX.SummaryWriter):
         made = record(model, *inputs, passes=("forward",)).to_dict()
         names = {v["id"]: v["name"] or f"value_{v['id']}" for v in made["values"]}
         results = {i for op in made["ops"] for i in op["outputs"]}
-        nodes = [NodeDef(name=names[v["id"]], op=v["kind"]) for v in made["values"] if v["id"] not in results]
+        nodes = [Node(name=names[v["id"]], op=v["kind"]) for v in made["values"] if v["id"] not in results]
         for op in made["ops"]:
             name = "/".join([*op["module"], f"{op['name']}_{op['id']}"])
-            nodes.append(
-                NodeDef(name=name, op=op["name"], input=[names[i] for i in op["inputs"] if isinstance(i, int)])
-            )
+            nodes.append(Node(name=name, op=op["name"], input=[names[i] for i in op["inputs"] if isinstance(i, int)]))
             names |= dict.fromkeys(op["outputs"], name)
-        self._get_file_writer().add_onnx_graph(GraphDef(node=nodes, versions=VersionDef(producer=22)))
+        self._get_file_writer().add_onnx_graph(Graph(node=nodes, versions=Version(producer=22)))
 
 
-METHODS = [name for name in dir(tensorboardX.SummaryWriter) if name.startswith("add_") and name != "add_graph"]
-for _name in METHODS:
+for _name in [name for name in dir(tensorboardX.SummaryWriter) if name.startswith("add_") and name != "add_graph"]:
     setattr(SummaryWriter, _name, with_arrays(_name))
 _guard(__name__)
