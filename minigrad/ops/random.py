@@ -73,11 +73,13 @@ def fine(dtype: np.dtype) -> np.dtype:
 def in_order_of(like: Tensor | None, sample: Callable, dense: bool = False) -> Callable:
     """Return `sample`, made to draw in the order of a tensor's memory, or of that of a `dense` one."""
     strides = like._a.strides if type(like) is Tensor and not like._a.flags.c_contiguous else ()
-    order = sorted(range(len(strides)), key=lambda d: -strides[d])
-    back = tuple(sorted(order, key=order.__getitem__))
-    row_major = not strides or dense and order == list(range(len(strides)))
+    own = sorted(range(len(strides)), key=lambda d: -strides[d])
+    row_major = not strides or dense and own == list(range(len(strides)))
 
     def ordered(rng: Any, size: tuple) -> Any:
+        examples = len(size) - len(own)  # vmap's dimensions come first
+        order = [*range(examples), *[examples + d for d in own]]
+        back = [order.index(d) for d in range(len(order))]
         return sample(rng, tuple([size[d] for d in order]), row_major).transpose(back)
 
     return ordered if strides else lambda rng, size: sample(rng, size, True)
@@ -433,8 +435,7 @@ def multinomial(
             f"{num_samples} > {input.shape[-1]}",
             "pass replacement=True",
         )
-    replacement = replacement and num_samples > 1
-    if replacement:
+    if replacement := replacement and num_samples > 1:
         noise = uniform((*input.shape[:-1], num_samples), dtypes.F8, generator, "multinomial", input.device)
     else:
         noise = exponentials("multinomial", input.shape, generator, input.device, input).to(input.dtype)
@@ -464,8 +465,7 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Gen
 
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Fill with 0 and 1, 1 with probability p, a number or a tensor of probabilities."""
-    kind = fine(p._np_dtype) if isinstance(p, Tensor) else dtypes.F8
-    p = p if isinstance(p, Tensor) else made(np.full((), p), device=self.device)
+    p, kind = (p, fine(p._np_dtype)) if isinstance(p, Tensor) else (made(np.full((), p), device=self.device), dtypes.F8)
     noise = uniform(self.shape, kind, generator, "bernoulli_", self.device, like=self)
     return inplace(Copy, self, Bernoulli.apply(p.detach().expand(self.shape), noise))
 

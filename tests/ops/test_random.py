@@ -186,6 +186,7 @@ def test_filling_in_place_cuts_the_past():
         lambda x: minigrad.bernoulli(minigrad.full((64,), 0.5)),
         lambda x: minigrad.multinomial(minigrad.ones(100), 9),
         lambda x: minigrad.ones_like(x).uniform_(),
+        lambda x: minigrad.randn_like(minigrad.zeros(3, 5).T),
     ],
 )
 def test_randomness_under_vmap(draw):

@@ -17,10 +17,8 @@ from minigrad.testing.samples import Maker, call
 __all__ = ["Maker", "call"]
 NAMES = sorted(name for name, entry in TABLE.items() if entry.samples)
 SMOOTH = [n for n in NAMES if TABLE[n].differentiable]
-DRAWN = (
-    "bernoulli binomial gumbel_softmax multinomial normal poisson rand rand_like randint randint_like randn randn_like"
-    " randperm".split()
-)  # what draws random numbers
+RANDOM = "bernoulli binomial gumbel_softmax multinomial normal poisson rand randint randn randperm"
+DRAWN = [*RANDOM.split(), "rand_like", "randint_like", "randn_like"]
 
 
 def each_operation(names):

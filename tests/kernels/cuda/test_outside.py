@@ -106,7 +106,7 @@ def invalid():
 
 EARLIER = "^pick at net.py:3: index 5 is out of bounds and was not followed"
 NOTICING = {
-    "randn": lambda: torch.randn(3, device="cuda"),
+    "randperm": lambda: torch.randperm(3, device="cuda"),
     "tensor": lambda: torch.tensor([1.0], device="cuda"),
     "cpu": lambda: torch.ones(2, device="cuda").cpu(),
     "inv": lambda: torch.linalg.inv(torch.eye(2, device="cuda")),
