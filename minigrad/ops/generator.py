@@ -96,13 +96,12 @@ class Generator:
 
     def set_state(self, new_state: Tensor) -> Generator:
         """Return to a position that get_state recorded.  Raises TypeError or RuntimeError for anything else."""
-        known = isinstance(new_state, Tensor) and new_state._np_dtype == np.uint8
-        if not known or is_on_device(new_state._a):
-            what = "expected a uint8 tensor on the CPU, as from get_state"
-            raise error(TypeError, "set_state", what, "pass the result of generator.get_state()")
-        if new_state.numel() != self._rng.SIZE:
-            what = f"a state of a generator on {self.device} has {self._rng.SIZE} bytes, got {new_state.numel()}"
-            raise error(RuntimeError, "set_state", what, "pass the result of generator.get_state()")
+        who, fix = "set_state", "pass the result of generator.get_state()"
+        if not isinstance(new_state, Tensor) or new_state._np_dtype != np.uint8 or is_on_device(new_state._a):
+            raise error(TypeError, who, "expected a uint8 tensor on the CPU, as from get_state", fix)
+        if new_state.numel() != (size := self._rng.SIZE):
+            what = f"a state of a generator on {self.device} has {size} bytes, got {new_state.numel()}"
+            raise error(RuntimeError, who, what, fix)
         events.changes("sets the state of a generator, which outlives the call")
         self._seed = self._rng.restore(np.ascontiguousarray(new_state._a).tobytes())
         return self

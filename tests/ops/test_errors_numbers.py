@@ -123,6 +123,7 @@ CASES = [
     ('torch.manual_seed(2**70)', 'manual_seed', 'overflow: the seed 1180591620717411303424', 'pass a number below 2**64'),
     ('torch.Generator().set_state(T(3))', 'set_state', 'expected a uint8 tensor on the CPU, as from get_state', 'pass the'),
     ('torch.Generator().set_state(torch.zeros(3).byte().cpu())', 'set_state', 'has 5056 bytes, got 3', 'pass the result of'),
+    ('torch.Generator().set_state(torch.zeros(5056).byte().cpu())', 'set_state', 'not the bytes of a state: word 0', 'pass'),
     ('torch.set_pool_limit(-1)', 'set_pool_limit', 'between 0 and 2**31 - 1 bytes, got -1', 'pass 0'),
     ('T(3).index_fill(0, I(1, 5) * 0, 1j)', 'index_fill', 'value 1j cannot be converted to a real number', 'value.real'),
     ("torch.set_pool_limit('a')", 'set_pool_limit', 'expected an int, got str', 'pass a number of bytes'),

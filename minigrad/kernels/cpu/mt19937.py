@@ -23,6 +23,7 @@ import numpy as np
 
 from ...arrays.dtypes import F4
 from ...arrays.halves import narrowed
+from ...errors import error
 from .. import cache as modules
 from ..fallback import again, is_ready, only_definitions
 
@@ -283,16 +284,12 @@ class Stream:
 
     def words(self, n: int) -> np.ndarray:
         """Return the next n words, as uint32."""
-        out = np.empty(n, np.uint32)
-        return self.run("words", out, out)
+        return self.run("words", out := np.empty(n, np.uint32), out)
 
     def wide(self, n: int) -> np.ndarray:
         """Return n numbers of two words, the upper one first, as uint64."""
         pairs = self.words(2 * n)
-        found = pairs[::2].astype(np.uint64)
-        found <<= np.uint64(32)
-        found |= pairs[1::2]
-        return found
+        return (pairs[::2].astype(np.uint64) << np.uint64(32)) | pairs[1::2]
 
     def uniform(self, size: tuple, dtype: np.dtype) -> np.ndarray:
         """Return numbers in [0, 1) of float32, multiples of 2**-24, or of float64, multiples of 2**-53."""
@@ -349,12 +346,15 @@ class Stream:
             key, at, (value, waits) = self.state[:WORDS], int(self.state[WORDS]), self.spare
             left = 1 if at == WORDS else WORDS + 1 - at
             at = 0 if at == WORDS and key[0] == seed & 0xFFFFFFFF else at  # no word was drawn
-            words = key.astype(np.uint64).tobytes()
-            return LAYOUT.pack(seed, left, 1, at, words, 0.0, value if waits else 0.0, 0.0, int(waits), 0.0, False)
+            words, value = key.astype(np.uint64).tobytes(), value if waits else 0.0
+            return LAYOUT.pack(seed, left, 1, at, words, 0.0, value, 0.0, int(waits), 0.0, False)
 
     def restore(self, state: bytes) -> int:
-        """Go to a position that `dump` recorded, and return its seed."""
-        seed, left, _, at, key, _, value, _, waits, _, _ = LAYOUT.unpack(state)
+        """Go to a position that `dump` recorded, and return its seed; raise RuntimeError for other bytes."""
+        seed, left, seeded, at, key, _, value, _, waits, _, _ = LAYOUT.unpack(state)
+        if not (seeded and 0 < left <= WORDS and at <= WORDS):
+            what = f"these are not the bytes of a state: word {at} of {WORDS}, {left} left"
+            raise error(RuntimeError, "set_state", what, "pass the result of generator.get_state()")
         with self.lock:
             self.state[:WORDS] = np.frombuffer(key, np.uint64)
             self.state[WORDS] = WORDS if left == 1 else at
