@@ -323,10 +323,10 @@ class Stream:
 
     def integers(self, low: int, high: int, size: tuple, wide: bool | None = None) -> np.ndarray:
         """Return integers in [low, high), as int64; of two words each where the range is large, if `wide` does not say it."""
-        n, span = math.prod(size), high - low
+        out, span = np.empty(size, np.int64), high - low
         wide = span >= WIDE_FROM if wide is None else wide
-        found = self.wide(n) % np.uint64(span) if wide else self.words(n) % np.uint32(span)
-        return found.reshape(size).astype(np.int64) + low
+        found = self.wide(out.size) % np.uint64(span) if wide else self.words(out.size) % np.uint32(span)
+        return np.add(found.astype(np.int64), low, out=out.reshape(-1)).reshape(size)
 
     def permutations(self, shape: tuple) -> np.ndarray:
         """Return the numbers below n in random order, one row after the other of shape (..., n)."""
