@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 
 # The lines of the Python files of a folder at most, with docstrings and blank lines, and of viz's scripts.
 CEILINGS = {
-    "minigrad": 100977,
+    "minigrad": 100976,
     "minigrad/*.py": 2388,
     "minigrad/arrays": 1136,
     "minigrad/autograd": 3369,
@@ -31,7 +31,7 @@ CEILINGS = {
     "minigrad/kernels": 12832,
     "minigrad/layers": 902,
     "minigrad/nn": 7061,
-    "minigrad/ops": 20813,
+    "minigrad/ops": 20812,
     "minigrad/ops/base": 1421,
     "minigrad/optim": 2638,
     "minigrad/record": 7775,

@@ -13,7 +13,7 @@ import minigrad
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a program in the background is begun without
 assert "numba" not in sys.modules
-x = minigrad.rand(600_000) + 0.5
+x = minigrad.tensor(np.random.rand(600_000).astype(np.float32)) + 0.5
 imports = 0
 
 def look(event, args):  # Python tells of each import
