@@ -98,17 +98,17 @@ def trunc_normal_(
     drawn = lambda name, *numbers: getattr(empty_like(tensor), name)(*numbers, generator=generator)
     peak = (max(a, min(mean, b)) - mean) / std
 
-    def outside(x: Tensor) -> Tensor:
+    def rejected(x: Tensor) -> Tensor:
         """Return where to draw again."""
-        return (
-            (x < a) | (x > b) if high - low > 0.3 else drawn("uniform_").log() > (peak**2 - ((x - mean) / std) ** 2) / 2
-        )
+        if high - low > 0.3:
+            return (x < a) | (x > b)
+        return drawn("uniform_").log() > (peak**2 - ((x - mean) / std) ** 2) / 2
 
     found = drawn(*fill)
-    pending = outside(found)
+    pending = rejected(found)
     while pending.any():
         again = drawn(*fill)
-        found, pending = where(pending, again, found), pending & outside(again)
+        found, pending = where(pending, again, found), pending & rejected(again)
     return tensor.copy_(found)
 
 

@@ -470,18 +470,20 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
     return inplace(Copy, self, Bernoulli.apply(p.detach().expand(self.shape), noise))
 
 
+waits = lambda rng, size: -np.log1p(-rng.uniform(size, dtypes.F8))  # exponential numbers of mean 1, as an array
+
+
 def exponentials(who: str, shape: Any, generator: Any = None, device: Any = None, like: Tensor | None = None) -> Tensor:
     """Return exponential numbers of mean 1, in double precision."""
-    sample = lambda rng, size, row_major: -np.log1p(-rng.uniform(size, dtypes.F8))
-    return draw(who, shape, generator, in_order_of(like, sample), device)
+    return draw(who, shape, generator, in_order_of(like, lambda rng, size, row_major: waits(rng, size)), device)
 
 
 def fill(
-    self: Tensor, who: str, generator: Generator | None, sample: Callable, valid: bool = True, rule: str = ""
+    self: Tensor, who: str, generator: Generator | None, sample: Callable, valid: bool, rule: str, fix: str
 ) -> Tensor:
     """Fill with sample(rng, size), drawn in double precision; raise RuntimeError unless the parameters follow the rule."""
     if not valid:
-        raise error(RuntimeError, who, f"expects {rule}", "pass such a number")
+        raise error(RuntimeError, who, f"expects {rule}", f"write {who}({fix})")
     ordered = in_order_of(self, lambda rng, size, row_major: sample(rng, size))
     return inplace(Copy, self, draw(who, self.shape, generator, ordered, self.device))
 
@@ -489,28 +491,28 @@ def fill(
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with exponentially distributed numbers of rate `lambd`."""
     floating(self._np_dtype, "exponential_")
-    sample = lambda rng, size: -np.log1p(-rng.uniform(size, dtypes.F8)) / lambd
-    return fill(self, "exponential_", generator, sample, lambd > 0, f"lambda > 0.0, but found lambda={lambd}")
+    sample, rule = lambda rng, size: waits(rng, size) / lambd, f"lambda > 0.0, but found lambda={lambd}"
+    return fill(self, "exponential_", generator, sample, lambd > 0, rule, "lambd=1.0")
 
 
 def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with numbers of a Cauchy distribution: the tangents of uniform angles, times `sigma`, around `median`."""
     floating(self._np_dtype, "cauchy_")
     sample = lambda rng, size: np.tan((rng.uniform(size, dtypes.F8) - 0.5) * np.pi) * sigma + median
-    return fill(self, "cauchy_", generator, sample, sigma > 0, f"sigma > 0.0, but found sigma={sigma}")
+    return fill(self, "cauchy_", generator, sample, sigma > 0, f"sigma > 0.0, but found sigma={sigma}", "sigma=1.0")
 
 
 def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with numbers whose logarithms are normal, with this mean and standard deviation."""
     floating(self._np_dtype, "log_normal_")
     sample = lambda rng, size: np.exp(rng.normal(size, dtypes.F8, mean, std, False))
-    return fill(self, "log_normal_", generator, sample, std > 0, f"std > 0.0, but found std={std}")
+    return fill(self, "log_normal_", generator, sample, std > 0, f"std > 0.0, but found std={std}", "std=1.0")
 
 
 def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
     """Fill with numbers of trials up to the first success, which has probability p."""
     sample = lambda rng, size: np.ceil(np.log(rng.uniform(size, dtypes.F8)) / math.log1p(-p))
-    return fill(self, "geometric_", generator, sample, 0 < p < 1, f"p to be in (0, 1), but got p={p}")
+    return fill(self, "geometric_", generator, sample, 0 < p < 1, f"p to be in (0, 1), but got p={p}", "0.5")
 
 
 def random_(self: Tensor, low: int = 0, high: int | None = None, *, generator: Generator | None = None) -> Tensor:

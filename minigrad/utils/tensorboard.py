@@ -75,9 +75,7 @@ class SummaryWriter(tensorboardX.SummaryWriter):
     log_dir = property(lambda self: str(self.logdir))
     get_logdir = lambda self: self.log_dir
 
-    def add_graph(  # type: ignore[override]
-        self, model: Any, input_to_model: Any = None, verbose: bool = False, **_: Any
-    ) -> None:
+    def add_graph(self, model: Any, input_to_model: Any = None, *_: Any, **more: Any) -> None:  # type: ignore[override]
         """Write the graph of a module's operations on an input, or on several in a tuple."""
         from .. import record
 

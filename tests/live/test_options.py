@@ -116,6 +116,11 @@ def test_a_mask_that_picks_other_elements_is_named_and_their_number_is_not_inven
     assert "instead of (2)" in " ".join(found.frozen.values())
 
 
+def test_the_slopes_that_rrelu_draws_are_an_input():
+    _, document, _ = record(lambda x: minigrad.nn.functional.rrelu(x, training=True).sum(), -X)
+    assert [value["kind"] for value in document["values"]][:2] == ["parameter", "input"]
+
+
 def test_dropout_keeps_its_noise():
     minigrad.manual_seed(0)
     live, document, _ = record(lambda x: minigrad.nn.functional.dropout(x, 0.5).sum(), X)

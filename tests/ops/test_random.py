@@ -61,8 +61,8 @@ def test_dtypes_and_ranges():
     assert minigrad.rand(2, requires_grad=True).is_leaf
 
 
+@pytest.mark.cpu("it watches the processor's generator")
 def test_the_operations_that_draw_are_known():
-    """tests/parity/test_seeds.py compares each of them with PyTorch."""
     found = set()
     for name in table.NAMES:
         before = minigrad.get_rng_state()

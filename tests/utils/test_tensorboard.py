@@ -33,12 +33,6 @@ def values(folder):
     return [(v.tag, e.step, v) for e in events(folder) for v in e.summary.value]
 
 
-def nodes(folder):
-    """Return the nodes of the graph."""
-    (graph,) = [GraphDef.FromString(e.graph_def) for e in events(folder) if e.graph_def]
-    return graph.node
-
-
 def test_numbers_are_written_with_tag_step_and_time(tmp_path):
     with SummaryWriter(tmp_path) as writer:
         writer.add_scalar("loss", minigrad.tensor(0.5, requires_grad=True), 300, walltime=2.0, new_style=True)
@@ -107,7 +101,7 @@ def test_a_graph_of_a_network_with_buffers_numbers_and_shapes_hangs_together(tmp
 
     with SummaryWriter(tmp_path) as writer:
         writer.add_graph(Net(), (minigrad.rand(2, 1, 4, 4), minigrad.ones(())))
-    found = nodes(tmp_path)
+    (found,) = [GraphDef.FromString(e.graph_def).node for e in events(tmp_path) if e.graph_def]
     names = [one.name for one in found]
     assert len(set(names)) == len(names) and all(name in names for one in found for name in one.input)
     assert {"conv2d", "batch_norm", "relu"} <= {one.op for one in found}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays.dtypes import F8
-from ...core.tensor import Tensor
+from ...core.tensor import Tensor, wrap
 from ...errors import error, warn
 from ...events import events
 from ..base.families import NonDifferentiable
@@ -96,7 +96,8 @@ def rrelu(
         return out if inplace else out.contiguous()
     generator = source(None, input.device, "rrelu")
     slopes = RandomSlopes.apply(per_example("rrelu", None, input.detach()), lower, upper, generator)
-    events.drawn(slopes)
+    if type(slopes) is Tensor:
+        events.drawn(slopes := wrap(slopes._a.copy()))  # a record shows it as an input, like the noise of dropout
     out = input * slopes
     return input.copy_(out) if inplace else out
 
