@@ -16,7 +16,7 @@ from typing import Any
 from ..graph.drawn_graph import Graph
 from ..graph.functions import Names
 from ..graph.trimmed_record import mentioned
-from ..live import library
+from ..recompute import library
 from . import SCRIPTS, assembled, page_of, read, written
 
 CHECKED = ("link_text", "checks")  # scripts before the viewer's
