@@ -1,7 +1,5 @@
 """Check that shapes broadcast together, suggest a fix if they do not, and draw them below each other."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 

@@ -5,8 +5,6 @@ it contain the root of that backward?  The search runs only when an error is rai
 backward(retain_graph=True), the numbers at its last calls are kept, and after some rounds its graph is checked.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict, deque
 from collections.abc import Sequence

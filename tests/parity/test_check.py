@@ -7,13 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.parity
-
-from minigrad.testing import check  # noqa: E402
-from tests.floats import some  # noqa: E402
-from tests.marks import corrected, run_text  # noqa: E402
+from minigrad.testing import check
+from tests.floats import some
+from tests.marks import corrected, run_text
 
 TESTS = Path(__file__).parent.parent
 

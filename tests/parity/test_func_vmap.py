@@ -1,13 +1,12 @@
 """Programs of vmap, modules and custom Functions under torch.func and minigrad.func; see test_func.py."""
 
 import pytest
+import torch
 
 import minigrad
 
 from .harness import Raised, differences, run
 from .test_func import block
-
-torch = pytest.importorskip("torch")
 
 
 def alike(examples):

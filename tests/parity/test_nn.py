@@ -4,13 +4,10 @@ import inspect
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-import minigrad  # noqa: E402
-from tests.parity.in_both import same_in_both  # noqa: E402
-
-pytestmark = pytest.mark.parity
+import minigrad
+from tests.parity.in_both import same_in_both
 
 
 def data(*shape, seed=0, high=None):

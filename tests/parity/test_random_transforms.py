@@ -4,12 +4,12 @@ Any number of them by hand: python -m tests.parity.random_transforms --programs 
 """
 
 import pytest
+import torch
 
 import minigrad
 
 from .random_transforms import found, report, write
 
-torch = pytest.importorskip("torch")
 PROGRAMS, AT_ONCE = 2000, 50
 
 

@@ -5,12 +5,11 @@ import itertools
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-import minigrad  # noqa: E402
-from minigrad.ops.base.registry import TABLE  # noqa: E402
-from tests.table import NAMES, call, each_operation, tensors, tracked  # noqa: E402
+import minigrad
+from minigrad.ops.base.registry import TABLE
+from tests.table import NAMES, call, each_operation, tensors, tracked
 
 COMPARED = [n for n in NAMES if not TABLE[n].differs]
 SMOOTH = [n for n in COMPARED if TABLE[n].differentiable]
