@@ -195,17 +195,21 @@ def _op_head(graph: Graph, node: Node) -> Block:
     if is_detached(op):
         name, shown = shown, ""
     name = f"{cuts.SCISSORS} " * (node.kind == "cut") + name + " backward" * (op["phase"] == "backward")
-    lines = [Line([(name, "name"), (call, "call")])]
+    of = ""
+    if own := graph.alone.get(node.key):  # the module's name is the title, the operation follows
+        name, of = own, f" · {name}"
+    lines = [Line([(name, "name"), (of + call, "call")])]
     if graph.view.brief:
-        whole = text.shorten(f"{name}{call}" if not shown or shown == name else f"{name}  {shown}", columns + 2)
+        rest = of or (call if not shown or shown == name else f"  {shown}")
+        whole = text.shorten(name + rest, columns + 2)
         lines, shown = [Line([(whole[: len(name)], "name"), (whole[len(name) :], "call")])], ""
-    elif len(name) + len(call) > columns:
+    elif len(name + of + call) > columns:
         lines = [
-            Line([(name, "name")]),
+            Line([(name, "name"), (of, "call")]),
             *(Line([(line, "call")]) for line in text.wrap(call, columns, graph.view.lines)),
         ]
     if shown and shown != name:
-        if len(name) + len(call) + len(shown) <= columns and not graph.view.tex:
+        if len(name + of + call + shown) <= columns and not graph.view.tex:
             lines[0].right = (shown, "formula")
         else:
             lines += formula_lines(graph, shown, "formula", mathematics.of(graph, shown), columns)

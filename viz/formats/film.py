@@ -31,7 +31,9 @@ def film(graph: Graph, cards: dict[str, Card], placed: Layout, passes: Sequence[
     made, place = page(graph, cards, placed, passes, titles)
     layers = {
         "lanes": here.lanes(),
+        "frames": here.frames(),
         "edges": [*map(here.edge, graph.edges), *_flashes(here, times)],
+        "titles": here.titles(),
         "nodes": [_timed(here.card(card), card, times) for card in cards.values()],
         "sums": [replace(mark, at=times.arrived(int(mark.data["value"]))) for mark in here.sums() if times.backward],
         "flows": [

@@ -16,6 +16,7 @@ from .. import text
 from ..layout.style import STYLES
 from ..view import PASSES, SMALL, WHOLE, View
 from .backward_passes import Accumulated, Origin, origins
+from .modules import open_modules, with_variables
 
 MANY, FAR = 3, 8  # a leaf with more uses, or a use more operations after the first, is drawn as a copy
 
@@ -111,11 +112,11 @@ class Graph:
     """
 
     def __init__(self, record: dict, view: View = WHOLE, whole: Graph | None = None):
-        self.record, self.view = record, view
+        self.record, self.view = with_variables(record) if whole is None else record, view
         # a backward operation that was itself differentiated is part of the program
         self.ops = [
             op
-            for op in record["ops"]
+            for op in self.record["ops"]
             if op["phase"] in ("forward", "update") or op["phase"] == "backward" and op.get("edges")
         ]
         self.special: dict | None = None if whole is None or whole.special is None else whole.special
@@ -140,6 +141,9 @@ class Graph:
         self._build()
         self.shown = {value for node in self.nodes for value in node.outputs}
         self.shown |= {held.value for node in self.nodes for held in node.held}
+        self.regions, self.alone = open_modules(
+            self
+        )  # frames of modules; by card, the module that runs only its operation
         self.scales: dict | None = None  # the colour scales of its heat maps, when they are known (scales.py)
         self.back: dict[int, list[dict]] = defaultdict(list)  # gradient contributions by value
         for use in (*self.edges, *(held for node in self.nodes for held in node.held)):

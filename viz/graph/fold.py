@@ -7,7 +7,7 @@ folded graph never has cycles.  The result is a Graph like any other, and every 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import ceil, inf
 
@@ -15,6 +15,7 @@ from .. import text
 from ..view import SMALL
 from . import cuts
 from .drawn_graph import Graph
+from .modules import module_name, module_title
 from .repeats import loop_of, mark, repeats
 from .views import grouped, hidden_views, name_hidden, without_dead_ends, words_after
 
@@ -155,25 +156,6 @@ def common_module(ops: list[dict]) -> str:
     if len(shared) < 2:
         return ""
     return module_name(shared)
-
-
-def module_name(levels: Sequence[str]) -> str:
-    """Return the name of the innermost of nested modules, as Python writes it.
-
-    >>> module_name(["Net", "layers", "layers.0"]), module_name(["Sequential", "4", "4.0"]), module_name(["Net"])
-    ('layers[0]', 'Sequential[4][0]', 'Net')
-    """
-    if len(levels) < 2:
-        return str(*levels)
-    first, *rest = levels[-1].split(".")
-    begun = f"{levels[0]}[{first}]" if first.isdigit() else first
-    return begun + "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in rest)
-
-
-def module_title(levels: Sequence[str], classes: Mapping[str, Mapping[str, str]]) -> str:
-    """Return the name of a module and its class, if the record has it."""
-    kind = classes.get(levels[0], {}).get(levels[-1])
-    return module_name(levels) + (f" · {kind}" if kind else "")
 
 
 def by_size(graph: Graph, most: int) -> Graph:

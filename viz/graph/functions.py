@@ -340,5 +340,5 @@ def renumbered(op: dict, first: int, new: dict[int, int]) -> dict:
     inputs = [i if isinstance(i, dict) else new[i] for i in op["inputs"]]
     inside = [{**ran, "same": {i: new[outer] for i, outer in ran["same"].items()}} for ran in op.get("inside", ())]
     outputs = [new[i] for i in op["outputs"]]
-    alone = {"edges": [], "saved": [], "layer": []}  # what the frame's title says already
+    alone = {"edges": [], "saved": [], "layer": [], "module": []}  # what the frame's title says already
     return {**op, **alone, "id": first + op["id"], "inputs": inputs, "outputs": outputs, "inside": inside}

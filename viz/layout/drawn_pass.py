@@ -19,7 +19,7 @@ from ..graph.drawn_graph import Edge, Graph
 from .orientation import WAYS, Way
 from .positions import Layout
 from .shapes import Group, Path, Text, outline
-from .style import TEXTS
+from .style import TEXTS, measure
 
 TIP = 8.0  # length of an arrow head
 RING = 4.0  # distance of the ring around an output
@@ -72,15 +72,22 @@ class Placed:
             items += [Text(x + wide / 2, y + 18, name, "lane", "middle")] * (not self.graph.bands)
         return items
 
+    def frames(self) -> list[Group]:
+        """Draw the frames of open modules, the outer ones first."""
+        frame = lambda x, y, wide, tall: [Path(outline(x, y, wide, tall, [8] * 4, "round"), "module")]
+        return [Group(one.key, "module", frame(*at, *size)) for one, at, size in self.placed.frames]
+
     def titles(self) -> list:
-        """Draw the titles of a story's bands, over the edges that come from other bands."""
-        items: list = []
-        for name, (x, y), (wide, _) in self.placed.lanes if self.graph.bands else ():
-            title = Text(x + wide / 2, y + 18, name, "lane", "middle")
-            size = TEXTS["lane"].size
-            paper = outline(title.x - title.width / 2 - 4, title.y - size, title.width + 8, 1.3 * size, [2] * 4, "cut")
-            items += [Path(paper, "paper-title"), title]
-        return items
+        """Draw the titles of a story's bands, and of open modules, over the edges that come from outside."""
+        titles = [
+            (Text(x + wide / 2, y + 18, name, "lane", "middle"), "paper-title")
+            for name, (x, y), (wide, _) in self.placed.lanes
+            if self.graph.bands
+        ]
+        for one, (x, y), (wide, _) in self.placed.frames:
+            room = int((wide - 12) / measure("x", "module"))
+            titles.append((Text(x + 8, y + 15, text.shorten(one.title, room), "module"), "paper-module"))
+        return [item for title, paper in titles for item in (Path(_paper(title), paper), title)]
 
     def card(self, card: Card) -> Group:
         """Draw a card: paper, band under the head, sections, texts."""
@@ -280,6 +287,12 @@ def _label(lines: list[Line], flow: dict, middle: tuple[float, float], tip: str)
         y += line.height
     data = {key: flow[key] for key in ("upstream", "gives") if flow[key] is not None}
     return Group("", "flow" + "".join(f" value-{id}" for key, id in data.items() if key == "gives"), items, data, tip)
+
+
+def _paper(title: Text) -> list[tuple]:
+    """Return the outline of the paper under a title."""
+    x, y, wide, tall = text_background(title)
+    return outline(x - (title.anchor == "middle") * title.width / 2 - 1, y, wide + 2, tall, [2] * 4, "cut")
 
 
 def around(x: float, y: float, card: Card, gap: float, corner: float, form: str) -> list[tuple]:

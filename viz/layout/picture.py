@@ -49,6 +49,7 @@ def picture(graph: Graph, cards: dict[str, Card], placed: Layout, name: str) -> 
     below, above = ([edge for edge in graph.edges if (edge.key in placed.over) is over] for over in (False, True))
     layers = {
         "lanes": here.lanes(),
+        "frames": here.frames(),
         "edges": [here.edge(edge) for edge in below],
         "titles": here.titles(),
         "nodes": [here.card(card) for card in cards.values()],

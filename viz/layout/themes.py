@@ -93,6 +93,8 @@ IN_PRINT = RULED | {
     "waited": Look(WHITE, BLACK, 0.6, (1, 1)),
     "lane": Look("none", BLACK, 0.6, (6, 4)),
     "frame": Look(WHITE, BLACK, 1.6),
+    "module": Look(WHITE, BLACK, 0.6),
+    "paper-module": Look(WHITE),
     "paper-saved": Look(WHITE, BLACK, 0.8, (1, 2)),
     "head-text": Look(WHITE),  # keeps the hatching away from the text
     "saved": Look(WHITE, BLACK, 0.8, (1, 2)),
