@@ -25,6 +25,7 @@ PROGRAMS = ["tests/programs/scripts/*"]  # for PyTorch; tests/programs runs them
 CHOOSE_THEMSELVES = Path(__file__).parent / "tests" / "kernels" / "cuda"
 collect_ignore_glob = CELLS + PROGRAMS + ([] if find_spec("torch") else ["viz/pytorch/*", "tests/parity/*"])
 collect_ignore_glob += [] if find_spec("mpi4py") else ["minigrad/distributed/*"]
+collect_ignore_glob += [] if find_spec("anywidget") else ["viz/notebook/widget.py", "viz/notebook/live.py"]
 
 
 def listed(name):

@@ -110,7 +110,10 @@ def draw(
             raise ValueError("draw: the record has its passes. Give tangent and grad to minigrad.record instead.")
     else:
         seeds = {"tangent": tangent, "grad": grad}
-        what, directions = recorded(what, args, wanted, chosen, seeds, sys._getframe(1), color == "time")
+        caller = sys._getframe(1)
+        if caller.f_back and caller.f_globals.get("__name__") == "viz.notebook.live":
+            caller = caller.f_back
+        what, directions = recorded(what, args, wanted, chosen, seeds, caller, color == "time")
     record = validated(what) if isinstance(what, dict) else document_of(what)
     if not chosen and stories.is_nested(record):
         wanted = tuple(record["program"]["passes"])
