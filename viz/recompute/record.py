@@ -53,6 +53,7 @@ def live_record(record: dict) -> dict | str:
     its operation; `edge`, the number of the edge that it is, and `named`, the names for another formula of it; `is`, the
     recorded value that it is a copy of; `back` and `moves`, for a part of a gradient or a tangent; `reads`, saved values that
     the text does not name; `each`, the dimensions of examples under vmap; `noise`, the numbers that an operation has drawn.
+    `of`, the operation whose backward it is a part of, if the program differentiates that.
     `reads` has what Python reads, with `op` and `method` if a method of that operation does.
     `inside` has the ids of what Functions compute: by "operation:call of a method", and by the value's id in that call.
     """
