@@ -21,6 +21,7 @@ RANKDIRS = ("TB", "BT", "LR", "RL")
 SIZES = ("slide",)
 COLORS = ("grad", "memory", "time")
 SMALL = 12  # operations in a small picture, which draws all
+TEXT = 72  # characters of a line of plain text
 BRIEF = 30  # columns of a card in a larger picture
 
 

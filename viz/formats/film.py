@@ -28,7 +28,7 @@ def film(graph: Graph, cards: dict[str, Card], placed: Layout, passes: Sequence[
     times = Times(graph, passes)
     here = Placed(graph, cards, placed, "together")
     titles = [CAPTIONS[name] for name in passes] + [named(passes).capitalize()]
-    made, place = page(graph, cards, placed, passes, titles)
+    made, place = page(graph, cards, placed, passes, titles, passes)
     layers = {
         "lanes": here.lanes(),
         "frames": here.frames(),

@@ -19,7 +19,7 @@ from ..graph.drawn_graph import Graph, Node
 
 KINDS = {
     "input": ("○", "input"),
-    "parameter": ("◆", "parameter (requires grad)"),
+    "parameter": ("◆", "leaf (requires grad)"),
     "constant": ("□", "constant"),
     "computed": ("□", "computed elsewhere"),
     "copy": ("◇", "leaf, drawn again"),

@@ -64,6 +64,15 @@ class Placed:
         """The shades of cards that are coloured by size."""
         return tints(self.graph, self.name)[0]
 
+    @cached_property
+    def flowing(self) -> set[str]:
+        """The nodes of a frame whose results depend on the gradients or tangents that enter it, not only on saved tensors."""
+        found = {node.key for node in self.graph.nodes if node.kind == "port"}
+        for edge in sorted(self.graph.edges, key=lambda edge: self.graph.nodes.index(edge.target)):
+            if edge.source.key in found:
+                found.add(edge.target.key)
+        return found
+
     def lanes(self) -> list:
         """Draw the lanes of several processes: a frame around each, and its name."""
         items: list = []
@@ -131,10 +140,13 @@ class Placed:
         items: list = []
         if self.graph.outputs & set(node.outputs):
             items.append(Path(around(x, y, card, RING, corner, form), "ring"))
-        items.append(Path(outline(x, y, card.width, card.height, [corner] * 4, form), "frame"))
+        together = self.name == "together"  # then one frame holds the rooms of all passes
+        left, top, wide, tall = (0.0, 0.0, card.width, card.height) if together else card.border(self.name)
+        items.append(Path(outline(x + left, y + top, wide, tall, [corner] * 4, form), "frame"))
         if step := self.tints.get(node.key):
             corners = [corner - 1.0] * 2 + [0.0] * 2
-            items.append(Path(outline(x + 1, y + 1, card.width - 2, card.parts[0], corners, form), f"tint-{step}"))
+            tint = outline(x + left + 1, y + top + 1, wide - 2, card.parts[0], corners, form)
+            items.append(Path(tint, f"tint-{step}"))
         if self.name == "together":
             names = [name for name in ("forward", "backward", "jvp") if name in card.rooms]
             items += [Group("", f"room {name}", self.room(card, name, x, y)) for name in names]
@@ -157,7 +169,8 @@ class Placed:
             lines.append(Path(steps, "edge" + frame.hue))
             if enters:
                 lines.append(Path(tip_back(points[::-1], 0.5), "tip" + frame.hue))
-        head = self._section([title(self.graph, card.node, frame.title, frame.notes)], x, y, card)
+        left, top = (0.0, 0.0) if self.name == "together" else card.border(name)[:2]
+        head = self._section([title(self.graph, card.node, frame.title, frame.notes)], x + left, y + top, card)
         layers = {
             "edges": [here.edge(edge) for edge in frame.graph.edges],
             "nodes": [here.card(one) for one in room.cards.values()],
@@ -237,8 +250,10 @@ class Placed:
         return [_label(lines, edge.flow, (box[0] + x * card.strip / 2, box[1] + y * card.strip / 2), tip)]
 
     def _look(self, edge: Edge) -> str:
+        if "saved" in (edge.source.kind, edge.target.kind):
+            return "-saved"
         if self.hue:
-            return "" if edge.source.kind == "saved" else self.hue
+            return self.hue if edge.source.key in self.flowing else ""
         if self.graph.bands:
             made = self.graph.band(edge.source) if edge.source.is_op else None
             return made["hue"] if made else PASS_EDGES.get(self.graph.values[edge.value]["kind"], "")
