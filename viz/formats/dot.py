@@ -17,7 +17,7 @@ from ..graph.drawn_graph import Edge, Graph
 from ..layout.themes import LIGHT, Theme
 
 ENTITY = re.compile(r"&(?=#?\w+;)")
-SHAPES = {"function": "component", "fold": "box3d", "transfer": "tab"}
+SHAPES = {"function": "component", "fold": "box3d", "transfer": "tab", "error": "octagon"}
 STYLES = {
     "cut": "dashed,filled",
     "input": "rounded,filled",
