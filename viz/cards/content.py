@@ -21,6 +21,7 @@ from ..layout.orientation import WAYS
 from ..layout.style import measure
 from ..ranks import travelling
 from . import mathematics
+from .error import error_blocks, named_by_error
 from .heat import Heat, heat_of
 from .lines import amount_of, assigned, formula_lines, with_grad
 from .parameters import bars, gradients_of_parameters, parameters, tangents_of_parameters
@@ -43,6 +44,9 @@ def card(graph: Graph, node: Node, passes: Sequence[str], together: bool = False
     extra = {name: section for name in passes if (section := sections[name](graph, node))}
     if together:
         extra = {"together": [block for section in extra.values() for block in section]}
+    if node.kind == "error":
+        said = error_blocks(graph, node.record)
+        extra = {name: [*said, *extra.get(name, ())] for name in (["together"] if together else passes)}
     own = node.is_op and not (is_detached(node.record) and called(graph, node)[2] == graph.name(node.outputs[0]))
     body = [_value(graph, value, with_name=own) for value in node.outputs]
     body += [*special(graph, node, "forward", "value"), *parameters(graph, node)]
@@ -172,7 +176,8 @@ def flow_text(cards: dict[str, Card], edge: Edge) -> list[str]:
 def words(card: Card, *passes: str, with_blocks: bool = False) -> list[str]:
     """Return the text on a card in these passes, line by line; `with_blocks` adds large values in block characters."""
     lines = [line.text for block in card.head for line in block.lines]
-    blocks = [*(block for name in passes for block in card.passes.get(name, ())), *card.foot]
+    sections = {id(block): block for name in passes for block in card.passes.get(name, ())}  # an error is in several
+    blocks = [*sections.values(), *card.foot]
     return [
         *lines,
         *body_words(card, with_blocks),
@@ -228,6 +233,7 @@ def _op_head(graph: Graph, node: Node) -> Block:
     tags += [text.shorten(f"then {', '.join(op['then'])}", columns)] if op.get("then") else []
     lines += [Line([(" · ".join(tags), "tag")])] if tags else []
     lines += _cuts(graph, node)
+    lines += [Line([(line, "sum")]) for line in named_by_error(graph, op)]
     lines += [Line([(line, "code")]) for line in text.several(op.get("where"), columns + 8, CODE)]
     inside = summary(op) if node.kind == "function" and not node.frames else ""
     lines += [Line([(text.shorten(inside, columns), "tag")])] if inside else []
@@ -286,7 +292,7 @@ def called(graph: Graph, node: Node) -> tuple[str, str, str]:
     if call := text.clean(graph.words(op.get("call") or "")):
         same = call.startswith(name + "(") or call.startswith(name + ".apply(")
         return (name, call[len(name) :].removeprefix(".apply"), "") if same else (name, "", call)
-    if op.get("lines"):
+    if op.get("lines") or not op["inputs"] and op["id"] == graph.failing:
         return name, "", ""
     operands = [_constant(i) if isinstance(i, dict) else text.shorten(graph.name(i), 16) for i in op["inputs"]]
     if len(operands) > 5:

@@ -18,7 +18,7 @@ from ..graph.modules import Region
 from ..layout.themes import LIGHT, Theme
 
 ENTITY = re.compile(r"&(?=#?\w+;)")
-SHAPES = {"function": "component", "fold": "box3d", "transfer": "tab"}
+SHAPES = {"function": "component", "fold": "box3d", "transfer": "tab", "error": "octagon"}
 STYLES = {
     "cut": "dashed,filled",
     "input": "rounded,filled",

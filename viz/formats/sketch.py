@@ -29,6 +29,7 @@ KINDS = {
     "port": ("○", "edge of a frame"),
     "saved": ("◈", "saved tensor"),
     "cut": ("✂", "no gradient passes"),
+    "error": ("✗", "raised an error"),
     "transfer": ("⇄", "communication between ranks"),
 }
 UP, DOWN, LEFT, RIGHT = 1, 2, 4, 8

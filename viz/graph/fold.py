@@ -42,8 +42,9 @@ class Folding:
     def __init__(self, graph: Graph, kind: str, key: Key):
         self.ops, self.kind, self.key = graph.ops, kind, key
         self.classes = graph.record["program"].get("classes", {})
-        # a box stays in one lane, and a collective is never in a box
-        places = [(*op.get("lanes", ()), op["id"] if op.get("transfers") else None) for op in self.ops]
+        # a box stays in one lane, and a collective is never in a box, nor an operation that raised
+        alone = lambda op: op.get("transfers") or op["id"] == graph.failing
+        places = [(*op.get("lanes", ()), op["id"] if alone(op) else None) for op in self.ops]
         marks = [(place, key(op)) for place, op in zip(places, self.ops)]
         self.starts = [i for i, mark in enumerate(marks) if not i or mark != marks[i - 1]]
         self.places = [places[i] for i in self.starts]

@@ -30,6 +30,7 @@ SHAPES = {
     "fold": ("round", 6),
     "transfer": ("round", 6),
     "cut": ("round", 6),
+    "error": ("round", 6),
     "input": ("round", 16),
     "parameter": ("cut", 10),
     "constant": ("cut", 0),

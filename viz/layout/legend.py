@@ -25,6 +25,7 @@ KINDS = (
     ("function", "custom Function", "round", 3),
     ("fold", "folded operations", "round", 3),
     ("cut", "no gradient passes", "round", 3),
+    ("error", "raised an error", "round", 3),
     ("transfer", "communication between ranks", "round", 3),
     ("copy", "leaf, drawn again", "cut", 4),
 )
@@ -151,7 +152,8 @@ def _backward(graph: Graph) -> list[Entry]:
         circle = [Path(outline(4, 1, 14, 14, [7] * 4, "round"), "plus"), Text(11, 12.4, "+", "plus", "middle")]
         entries.append((circle, "sum of contributions"))
     if any(edge.flow is None for edge in graph.edges):
-        entries.append((_line("edge-quiet"), "no gradient needed"))
+        words = "no gradient needed" if graph.error is None else "no gradient came"
+        entries.append((_line("edge-quiet"), words))
     return entries
 
 

@@ -63,6 +63,9 @@ TEXTS = {
     "tangent": TextStyle("mono", 11.5, "#55209c", True),
     "rule": TextStyle("mono", 10.5, "#55209c"),
     "sum": TextStyle("sans", 10.5, "#8f1d1d"),
+    "failed": TextStyle("sans", 11.5, "#9b1c1c", True),
+    "wrong": TextStyle("mono", 11.5, "#c01818", True),  # a size that does not fit
+    "remedy": TextStyle("sans", 11.5, "#0d5546"),
     "badge": TextStyle("sans", 10.5, "#b5008a", True),
     "special": TextStyle("mono", 11.5, "#b5008a", True),  # NaN and infinities
     "special-small": TextStyle("mono", 10.5, "#b5008a", True),
@@ -87,6 +90,7 @@ LOOKS = {
     "paper-fold": Look("#ffffff", "#3d4757", 1.2),
     "paper-transfer": Look("#ffffff", "#0b4a6b", 1.6),
     "paper-cut": Look("#ffffff", "#8f1d1d", 1.2, (6, 3)),
+    "paper-error": Look("#ffffff", "#c01818", 2.2),
     "paper-input": Look("#ffffff", "#2b5c97", 1.4),
     "paper-parameter": Look("#ffffff", "#8a5a00", 1.4),
     "paper-constant": Look("#f6f7f9", LINE, 1.2, (2, 2)),
@@ -100,6 +104,7 @@ LOOKS = {
     "band-fold": Look("#dcebe6"),
     "band-transfer": Look("#bfe3ef"),
     "band-cut": Look("#f6eceb"),
+    "band-error": Look("#f7c5c0"),
     "band-input": Look("#cfe2f8"),
     "band-parameter": Look("#fbd998"),
     "band-constant": Look("#e3e6ea"),
@@ -111,6 +116,7 @@ LOOKS = {
     "saved": Look("#dff1ec"),
     "saved-mark": Look("#0d5546"),
     "gradient": Look("#fbe9e7"),
+    "error": Look("#fdf3f1"),
     "tangent": Look("#efe8fb"),
     "waited": Look("#e4f3f8"),
     "lane": Look("none", "#b4bac3", 1.0, (6, 4)),

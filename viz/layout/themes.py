@@ -85,11 +85,14 @@ def as_ink(colour: str) -> str:
     return colour if colour == "none" else BLACK if oklab(colour)[0] < 0.8 else WHITE
 
 
-RULED = {f"band-{kind}": Look(WHITE, BLACK, 0.6) for kind in ("op", "fold", "cut", "input", "constant", "computed")}
+RULED = {
+    f"band-{kind}": Look(WHITE, BLACK, 0.6) for kind in ("op", "fold", "cut", "error", "input", "constant", "computed")
+}
 IN_PRINT = RULED | {
     "band-parameter": Look(WHITE, BLACK, 0.6, hatch="/"),
     "band-function": Look(WHITE, BLACK, 0.6, hatch="\\"),
     "band-transfer": Look(WHITE, BLACK, 1.6),
+    "paper-error": Look(WHITE, BLACK, 2.6),
     "waited": Look(WHITE, BLACK, 0.6, (1, 1)),
     "lane": Look("none", BLACK, 0.6, (6, 4)),
     "frame": Look(WHITE, BLACK, 1.6),
