@@ -7,24 +7,18 @@ import pytest
 import minigrad as torch
 from minigrad.testing import check
 from minigrad.testing.function_checks import variants
+from tests.functions import custom
 
 X = torch.tensor([0.3, -0.2, 0.9])
 
 
 def function(forward, backward):
     """Return a Function of one input from formulas in x, and in the incoming gradient g."""
-
-    class Made(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return forward(x)
-
-        @staticmethod
-        def backward(ctx, g):
-            return backward(*ctx.saved_tensors, g)
-
-    return Made
+    return custom(
+        "Made",
+        forward=lambda ctx, x: [ctx.save_for_backward(x), forward(x)][-1],
+        backward=lambda ctx, g: backward(*ctx.saved_tensors, g),
+    )
 
 
 def explained(forward, backward):
