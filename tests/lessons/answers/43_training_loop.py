@@ -40,6 +40,7 @@ def digit_training(loss, parameters, steps, rate):
 # -             p = p - rate * p.grad
 # +             p -= rate * p.grad
 
+
 # %% wrong digit_training: losses in a list
 def digit_training(loss, parameters, steps, rate):
     for _ in range(steps):
