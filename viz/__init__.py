@@ -6,8 +6,6 @@ the threads of a kernel watched by `minigrad.cuda.watch`, `draw_ranks` the proce
 a PyTorch program.  The command line is in cli.
 """
 
-from __future__ import annotations
-
 import importlib
 from typing import TYPE_CHECKING, Any
 

@@ -5,8 +5,6 @@ matrices of a picture share their colours (scales.py), and NaN and infinities ha
 path, so all formats draw a heat map with few elements.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

@@ -5,8 +5,6 @@ it.  Shades follow the square root, so that weights stay visible beside activati
 of a mask of -1e9, would leave the rest white: then the scale ends before them, and their cells are marked.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
