@@ -5,8 +5,6 @@ viewer/model.js formats numbers by the same rule.
 All text that comes from a user passes through `clean`, so no name can break an SVG, a PDF or a terminal.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import textwrap

@@ -1,7 +1,5 @@
 """The film of a training run: each layer's gradient norm as a bar, step by step, as a GIF or a self-contained page."""
 
-from __future__ import annotations
-
 import base64
 import io
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The contents of a picture: the passes, the parts of cards, the direction and the size that are asked for."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 As for operations (callbacks.py), the running program only appends to the log; gradient_flow.py evaluates it.
 """
 
-from __future__ import annotations
-
 from time import perf_counter
 from typing import Any
 

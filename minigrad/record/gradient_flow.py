@@ -3,8 +3,6 @@
 Gradients are what the engine has: tensors or, in a first-order run (core/engine.py), arrays and single numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, reduce

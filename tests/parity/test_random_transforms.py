@@ -1,6 +1,6 @@
 """Random programs of transforms under PyTorch and under minigrad; a failure prints a short script.
 
-Any number of them by hand: python -m tests.parity.random_transforms --programs 20000 --seed 5000
+Any number of them by hand: python -m tests.parity.fuzz transforms --programs 20000
 """
 
 import pytest

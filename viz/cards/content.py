@@ -5,8 +5,6 @@ tangent and its rule) and the user's line.  A strip above it holds a label for e
 large as its largest pass needs, so the pictures of the passes can be laid over one another.
 """
 
-from __future__ import annotations
-
 import cmath
 import math
 from collections.abc import Sequence

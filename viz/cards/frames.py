@@ -4,8 +4,6 @@ An edge of the outer graph ends at the frame's border, and a line leads on to a 
 like any other, and outer cards stay where they are from pass to pass.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy

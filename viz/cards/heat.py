@@ -4,8 +4,6 @@ White is 0, orange positive and blue negative; the matrices of a picture share t
 have separate ones.  Cells of one colour are one path, so all formats draw a heat map with few elements.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Lines of text on cards: an amount under a name, and a formula in parts or in LaTeX."""
 
-from __future__ import annotations
-
 from .. import text
 from ..graph.drawn_graph import Graph
 from ..layout.style import TEXTS, measure

@@ -1,7 +1,5 @@
 """Parameters inside the card of the operation that uses them, and the bars for those inside a box."""
 
-from __future__ import annotations
-
 import math
 
 from .. import text

@@ -3,8 +3,6 @@
 A collective of several lanes is a Bar: a card that spans them all, with a column for each lane's texts.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field

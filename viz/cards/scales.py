@@ -7,8 +7,6 @@ it.  Shades follow the square root, so that weights stay visible beside activati
 of a mask of -1e9, would leave the rest white: then the scale ends before them, and their cells are marked.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator

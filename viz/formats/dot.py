@@ -4,8 +4,6 @@ Nodes and edges have the ids and classes of the SVG.  Backward edges keep the di
 arrow (dir=back), so Graphviz lays out all passes alike.
 """
 
-from __future__ import annotations
-
 import re
 
 from .. import text

@@ -4,8 +4,6 @@ It is the picture of all passes together, and each part has the step at which it
 without a script: it runs once, or in a loop if the page asks for it; with reduced motion it shows the end at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 

@@ -4,8 +4,6 @@ Nodes have the ids of the SVG (op_3 for op-3), and their kinds are classes.  Mer
 the graph, so the backward pass runs from bottom to top, with its arrows in the direction of the gradients.
 """
 
-from __future__ import annotations
-
 from ..cards.content import flow_text, words
 from ..cards.frames import OpenCard, ends_of, kinds_in
 from ..cards.parts import Card

@@ -4,8 +4,6 @@ A value has its own column from the node that made it to its last use.  The text
 requested passes.  The drawing always runs from top to bottom.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@ Each pass shows the method that it runs.  What a method shares with the program 
 tensor has a tag where `forward` makes it and where the other methods read it.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

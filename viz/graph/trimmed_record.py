@@ -4,8 +4,6 @@ A picture begins at the parameters.  The operations that initialize them are set
 updates: a record contains both, and a picture shows them on request.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from itertools import accumulate

@@ -4,8 +4,6 @@ Every operation, value and edge has its own group, whose id and classes name the
 the same methods, from its own layout.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property

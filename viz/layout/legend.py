@@ -1,7 +1,5 @@
 """The legend under a picture: an entry for each sign that occurs in it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Sequence
 

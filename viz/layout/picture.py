@@ -4,8 +4,6 @@ A picture is a tree of groups; every operation, value and edge has its own group
 ids.  Title above, legend below, edges under the cards, labels over the edges.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -4,8 +4,6 @@ Kinds differ in shape and lightness, so pictures survive a grey printer.  Cards 
 them is mid grey, so pictures work on light and dark pages.  All formats use these two tables, or their variants in themes.py.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from dataclasses import dataclass, replace
 

@@ -4,8 +4,6 @@ Dark inverts the lightness of each colour and keeps its hue; print uses line sty
 writers (svg.py, export.py, tikz.py, dot.py, mermaid.py) draw any picture in any theme.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
