@@ -10,6 +10,10 @@ def leaf(data, dtype=torch.float64):
     return torch.tensor(data, dtype=dtype, requires_grad=True)
 
 
+def normal(*shape, seed=0):
+    return torch.tensor(np.random.default_rng(seed).standard_normal(shape))
+
+
 def gradient(f, data, cotangent=None):
     """Return the gradient at data of the sum of f, or of its product with a cotangent, as a list."""
     x = leaf(data)

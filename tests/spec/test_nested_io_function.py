@@ -11,14 +11,11 @@ import minigrad as torch
 import minigrad.autograd.forward_ad as fwAD
 from minigrad.autograd import Function
 from minigrad.autograd.function import NestedIOFunction, once_differentiable
+from tests.functions import leaf
 
 both_calls = pytest.mark.parametrize(
     "call", [lambda op, *args: op()(*args), lambda op, *args: op.apply(*args)], ids=["instance", "apply"]
 )
-
-
-def leaf(*values):
-    return torch.tensor(values, requires_grad=True)
 
 
 class Func(torch.autograd.Function):
