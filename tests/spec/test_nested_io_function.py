@@ -343,14 +343,7 @@ def test_it_is_a_function_with_all_methods_of_the_page():
     assert issubclass(NestedIOFunction, Function)
     for name in ("jvp", "setup_context", "vjp", "vmap"):
         assert isinstance(inspect.getattr_static(NestedIOFunction, name), staticmethod), name
-    for name in (
-        "backward",
-        "backward_extended",
-        "forward",
-        "forward_extended",
-        "mark_dirty",
-        "mark_non_differentiable",
-    ):
+    for name in "backward backward_extended forward forward_extended mark_dirty mark_non_differentiable".split():
         assert callable(getattr(NestedIOFunction, name)), name
     for name in ("save_for_backward", "save_for_forward", "set_materialize_grads"):
         assert callable(getattr(NestedIOFunction, name)), name
