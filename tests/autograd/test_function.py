@@ -15,12 +15,8 @@ from minigrad.autograd.function import (
     traceable,
 )
 from minigrad.diagnose import function_text, user_methods
-from tests.functions import custom
+from tests.functions import custom, leaf
 from tests.layers.functions import Cube
-
-
-def leaf(*values):
-    return torch.tensor(values, requires_grad=True)
 
 
 def test_names_that_old_code_imports():

@@ -7,11 +7,7 @@ import pytest
 
 import minigrad
 from minigrad.autograd import graph
-from tests.functions import custom
-
-
-def leaf(*values):
-    return minigrad.tensor(values, requires_grad=True)
+from tests.functions import custom, leaf
 
 
 def test_nodes_and_leaf_ends_are_nodes():

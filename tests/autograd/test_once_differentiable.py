@@ -8,6 +8,7 @@ import minigrad as torch
 from minigrad.autograd import forward_ad
 from minigrad.autograd.function import Function, NestedIOFunction, once_differentiable
 from minigrad.func import grad, jacfwd, jacrev, jvp, vmap
+from tests.functions import leaf
 
 
 def sine(save, read):
@@ -128,10 +129,6 @@ def test_a_reverse_pass_over_another_one_is_refused(inner, kept):
 
 
 # ---------------------------------------------------------------------- backward in NumPy
-def leaf(*values):
-    return torch.tensor(values, requires_grad=True)
-
-
 class Square(Function):
     @staticmethod
     def forward(ctx, x):

@@ -7,10 +7,7 @@ import weakref
 import pytest
 
 import minigrad as torch
-
-
-def leaf(*values):
-    return torch.tensor(values or (1.0, 2.0), requires_grad=True)
+from tests.functions import leaf
 
 
 @pytest.fixture

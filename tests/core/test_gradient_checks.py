@@ -5,11 +5,7 @@ import warnings
 import pytest
 
 import minigrad as torch
-from tests.functions import custom
-
-
-def leaf(*values):
-    return torch.tensor(values or (1.0, 2.0), requires_grad=True)
+from tests.functions import custom, leaf
 
 
 def function(backward):

@@ -8,10 +8,7 @@ import pytest
 
 import minigrad as torch
 from minigrad.autograd.function import once_differentiable
-
-
-def leaf(*values):
-    return torch.tensor(values or (1.0, 2.0), requires_grad=True)
+from tests.functions import leaf
 
 
 class Apart(torch.autograd.Function):

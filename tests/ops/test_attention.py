@@ -4,10 +4,7 @@ import numpy as np
 
 import minigrad
 from minigrad.nn import functional as F
-
-
-def random(*shape, seed=0):
-    return minigrad.tensor(np.random.default_rng(seed).standard_normal(shape))
+from tests.ops.gradients import normal as random
 
 
 def test_equal_scores_give_the_mean_of_the_values():

@@ -5,10 +5,7 @@ import pytest
 
 import minigrad
 from minigrad.nn import functional as F
-
-
-def random(*shape, seed=0):
-    return np.random.default_rng(seed).standard_normal(shape)
+from tests.ops.linear import random
 
 
 @pytest.mark.parametrize("stride, padding, dilation, extra", [(1, 0, 1, 0), (2, 1, 1, 1), (3, 0, 2, 2), (1, 1, 2, 1)])

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import minigrad
 from minigrad.nn import functional as F
+from tests.ops.gradients import normal as scores
 
 
 def read(way, blank):
@@ -21,10 +22,6 @@ def by_hand(probabilities, labels, blank):
     steps, classes = probabilities.shape
     ways = [way for way in product(range(classes), repeat=steps) if read(way, blank) == tuple(labels)]
     return sum(np.prod([probabilities[t, k] for t, k in enumerate(way)]) for way in ways)
-
-
-def scores(*shape, seed=0):
-    return minigrad.tensor(np.random.default_rng(seed).standard_normal(shape))
 
 
 @settings(deadline=None, max_examples=60)

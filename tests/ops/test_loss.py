@@ -9,10 +9,7 @@ import minigrad
 from minigrad import tensor
 from minigrad.errors import MinigradWarning
 from minigrad.nn import functional as F
-
-
-def random(*shape, seed=0):
-    return np.random.default_rng(seed).standard_normal(shape)
+from tests.ops.linear import random
 
 
 @pytest.mark.parametrize("n", [4, 4000])  # computed by NumPy, and by a kernel

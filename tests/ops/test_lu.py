@@ -8,12 +8,9 @@ from hypothesis import strategies as st
 
 import minigrad
 from minigrad import linalg
+from tests.ops.gradients import normal
 
 SIZES = st.tuples(st.integers(1, 4), st.integers(1, 4), st.integers(1, 4))
-
-
-def normal(*shape, seed=0):
-    return minigrad.tensor(np.random.default_rng(seed).standard_normal(shape))
 
 
 def close(a, b):

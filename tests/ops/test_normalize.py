@@ -5,10 +5,7 @@ import pytest
 
 import minigrad
 from minigrad.nn import functional as F
-
-
-def random(*shape, seed=0):
-    return minigrad.tensor(np.random.default_rng(seed).standard_normal(shape))
+from tests.ops.gradients import normal as random
 
 
 def test_norms_are_one_operation_over_different_dimensions():

@@ -5,17 +5,11 @@ import pickle
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 import minigrad as torch
+from tests.ops.gradients import gradient, rows
 
 NAN = float("nan")
-
-
-def gradient(f, data):
-    x = torch.tensor(data, dtype=torch.float64, requires_grad=True)
-    f(x).sum().backward()
-    return x.grad.tolist()
 
 
 def test_result_tuples_have_the_operations_name_and_pytorchs_text():
@@ -32,15 +26,7 @@ def test_result_tuples_have_the_operations_name_and_pytorchs_text():
         assert type(getattr(torch.linalg, name)(x)) is getattr(torch.return_types, f"linalg_{name}")
 
 
-@st.composite
-def rows(draw):
-    """(an array with many equal elements, one of its dimensions, keepdim)"""
-    shape = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
-    values = np.random.default_rng(draw(st.integers(0, 99))).integers(0, 3, shape).astype(np.float64)
-    return values, draw(st.integers(-len(shape), len(shape) - 1)), draw(st.booleans())
-
-
-@given(rows())
+@given(rows(0, 3, 4))
 def test_extremes_and_their_indices_equal_numpys(case):
     a, dim, keepdim = case
     x = torch.tensor(a)
@@ -57,7 +43,7 @@ def test_extremes_and_their_indices_equal_numpys(case):
     assert x.argmin().item() == np.argmin(a) and x.argmin(keepdim=True).shape == (1,) * a.ndim
 
 
-@given(rows())
+@given(rows(0, 3, 4))
 def test_gradients_of_all_kinds_sum_to_one_per_result(case):
     a, dim, keepdim = case
     for f in (

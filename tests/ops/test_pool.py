@@ -7,10 +7,7 @@ import pytest
 
 import minigrad
 from minigrad.nn import functional as F
-
-
-def random(*shape, seed=0):
-    return np.random.default_rng(seed).standard_normal(shape)
+from tests.ops.linear import random
 
 
 def test_settings_are_checked_at_each_call_whatever_their_form():

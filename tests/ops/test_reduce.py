@@ -6,19 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minigrad as torch
+from tests.ops.gradients import gradient, leaf
 
 INF, NAN = float("inf"), float("nan")
-
-
-def leaf(data, dtype=torch.float64):
-    return torch.tensor(data, dtype=dtype, requires_grad=True)
-
-
-def gradient(f, data):
-    """Return the gradient of the sum of f at data, as a list."""
-    x = leaf(data)
-    f(x).sum().backward()
-    return x.grad.tolist()
 
 
 @st.composite

@@ -7,19 +7,9 @@ from hypothesis import strategies as st
 
 import minigrad as torch
 from minigrad.ops.scan import Recurrence
+from tests.ops.gradients import gradient, leaf
 
 INF, NAN = float("inf"), float("nan")
-
-
-def leaf(data):
-    return torch.tensor(data, dtype=torch.float64, requires_grad=True)
-
-
-def gradient(f, data, cotangent=None):
-    x = leaf(data)
-    y = f(x)
-    y.backward(torch.ones_like(y) if cotangent is None else torch.tensor(cotangent, dtype=torch.float64))
-    return x.grad.tolist()
 
 
 @st.composite

@@ -9,18 +9,9 @@ from hypothesis import strategies as st
 
 import minigrad as torch
 from minigrad.ops.nn.softmax import softmin
+from tests.ops.gradients import gradient, leaf
 
 INF, NAN = float("inf"), float("nan")
-
-
-def leaf(data):
-    return torch.tensor(data, dtype=torch.float64, requires_grad=True)
-
-
-def gradient(f, data):
-    x = leaf(data)
-    f(x).sum().backward()
-    return x.grad.tolist()
 
 
 def arrays(shape, seed):

@@ -6,21 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minigrad as torch
+from tests.ops.gradients import gradient, rows
 
 INF, NAN = float("inf"), float("nan")
-
-
-def gradient(f, data):
-    x = torch.tensor(data, dtype=torch.float64, requires_grad=True)
-    f(x).sum().backward()
-    return x.grad.tolist()
-
-
-@st.composite
-def rows(draw):
-    shape = draw(st.lists(st.integers(1, 5), min_size=1, max_size=3))
-    values = np.random.default_rng(draw(st.integers(0, 99))).integers(-4, 5, shape).astype(np.float64)
-    return values, draw(st.integers(-len(shape), len(shape) - 1)), draw(st.booleans())
 
 
 @given(rows(), st.sampled_from([0, 1]))

@@ -11,14 +11,11 @@ import minigrad as torch
 import minigrad.autograd.forward_ad as fwAD
 from minigrad.autograd import Function
 from minigrad.autograd.function import NestedIOFunction, once_differentiable
+from tests.functions import leaf
 
 both_calls = pytest.mark.parametrize(
     "call", [lambda op, *args: op()(*args), lambda op, *args: op.apply(*args)], ids=["instance", "apply"]
 )
-
-
-def leaf(*values):
-    return torch.tensor(values, requires_grad=True)
 
 
 class Func(torch.autograd.Function):
@@ -346,14 +343,7 @@ def test_it_is_a_function_with_all_methods_of_the_page():
     assert issubclass(NestedIOFunction, Function)
     for name in ("jvp", "setup_context", "vjp", "vmap"):
         assert isinstance(inspect.getattr_static(NestedIOFunction, name), staticmethod), name
-    for name in (
-        "backward",
-        "backward_extended",
-        "forward",
-        "forward_extended",
-        "mark_dirty",
-        "mark_non_differentiable",
-    ):
+    for name in "backward backward_extended forward forward_extended mark_dirty mark_non_differentiable".split():
         assert callable(getattr(NestedIOFunction, name)), name
     for name in ("save_for_backward", "save_for_forward", "set_materialize_grads"):
         assert callable(getattr(NestedIOFunction, name)), name
