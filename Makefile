@@ -81,7 +81,7 @@ test-pythons: ## run make test-quick on each other Python from 3.11 on that is f
 test-versions: $(call with,dev demo) ## run make test-quick and more with the oldest and the newest NumPy, SciPy and Numba
 	$(PY) -m tools.versions $(QUICK) tests/core tests/autograd tests/formulas
 
-test-slow: $(call with,dev demo) ## run the tests that take longest; with NIGHTLY=1 all of them, and those for each Python
+test-slow: $(call with,dev demo marimo) ## run the tests that take longest; with NIGHTLY=1 all of them, and those for each Python
 	$(begin)
 	$(if $(NIGHTLY),$(PY) -m tools.wheels)
 	$(ON_GPU) -m "$(SLOW)" tests/kernels/cuda tests/viz/test_threads.py

@@ -203,7 +203,9 @@ def test_every_dependency_is_in_the_list_that_is_audited():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     asked = project["dependencies"] + [
-        one for extra in ("lessons", "docs", "dev", "parity", "cuda12", "cuda13") for one in extras[extra]
+        one
+        for extra in ("lessons", "notebook", "marimo", "docs", "dev", "parity", "cuda12", "cuda13")
+        for one in extras[extra]
     ]
     names = {re.match(r"[\w-]+", one)[0].lower().replace("_", "-") for one in asked} - {"minigrad-viz"}
     lines = (ROOT / ".ci" / "locked.txt").read_text(encoding="utf-8").splitlines()

@@ -2,11 +2,10 @@
 
 `draw` is the entry point and returns a `Drawing`.  programs finds and records what is to be drawn, graph makes a graph of the
 record and folds it, cards fills its cards with text, layout places them on a page, and formats writes it.  `draw_threads` draws
-the threads of a kernel watched by `minigrad.cuda.watch`, `draw_ranks` the processes that run a function.  `from_torch` records
+the threads of a kernel watched by `minigrad.cuda.watch`, `draw_ranks` the processes that run a function.  `live` is
+a picture in a notebook whose numbers Python reads and sets.  `from_torch` records
 a PyTorch program.  The command line is in cli.
 """
-
-from __future__ import annotations
 
 import importlib
 from typing import TYPE_CHECKING, Any
@@ -15,11 +14,12 @@ if TYPE_CHECKING:
     from . import notebook
     from .drawing import Drawing, draw
     from .formats.files import FORMATS
+    from .notebook.live import live
     from .pytorch import from_torch
     from .ranks.called import draw_ranks
     from .threads.drawing import draw_threads
 
-__all__ = ["FORMATS", "Drawing", "draw", "draw_ranks", "draw_threads", "from_torch", "notebook"]
+__all__ = ["FORMATS", "Drawing", "draw", "draw_ranks", "draw_threads", "from_torch", "live", "notebook"]
 PARTS = {
     "FORMATS": "formats.files",
     "Drawing": "drawing",
@@ -27,6 +27,7 @@ PARTS = {
     "draw_ranks": "ranks.called",
     "draw_threads": "threads.drawing",
     "from_torch": "pytorch",
+    "live": "notebook.live",
 }
 
 

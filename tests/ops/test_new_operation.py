@@ -24,13 +24,13 @@ from minigrad.ops.reduce import Sum
 from minigrad.testing.operations import row
 from minigrad.testing.samples import call
 from tests import table
-from tests.live.again import computed
-from tests.live.node import LiveError, Page
-from tests.live.test_record import compare
-from tests.live.test_table_again import record
-from viz.live.library import Library
-from viz.live.record import texts_of
-from viz.live.translated import Writer
+from tests.recompute.again import computed
+from tests.recompute.node import LiveError, Page
+from tests.recompute.test_record import compare
+from tests.recompute.test_table_again import record
+from viz.recompute.library import Library
+from viz.recompute.record import texts_of
+from viz.recompute.translated import Writer
 
 
 class Bump(Pointwise):
@@ -206,19 +206,7 @@ def count_above(input, limit):
     return CountAbove.apply(input, limit)
 
 
-NAMES = [
-    "bump",
-    "sum_of_squares",
-    "doubled",
-    "first_half",
-    "weighted_sum",
-    "centre",
-    "bell",
-    "raised",
-    "shares",
-    "tempered",
-    "ends",
-]
+NAMES = "bump sum_of_squares doubled first_half weighted_sum centre bell raised shares tempered ends".split()
 LIVE = ["bump", "bell", "shares", "tempered", "ends"]  # stated by a kernel or a program
 CALLS = [(name, sample) for name in NAMES for sample in TABLE[name].samples]
 FUNCTIONS = {name: TABLE[name].function for name in NAMES}

@@ -5,8 +5,6 @@ scripts, which are in this folder and joined in the order of SCRIPTS.  The page 
 policy allows its own script and style by their hashes, and no network request.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
@@ -21,18 +19,18 @@ from typing import Any
 from .. import text
 from ..graph.drawn_graph import Graph
 from ..graph.functions import Names
-from ..live import library
-from ..live.record import live_record, texts_of
 from ..programs.run_program import document_of
+from ..recompute import library
+from ..recompute.record import live_record, texts_of
 from .content import content, packed, summary_of
 from .site import page_at, site
 
 NO_ROOM = "the display of a tensor has no room for them; viz.draw has"
 HERE = Path(__file__).parent
 SCRIPTS = """
-    dom model summary live beats steps modules fold layered lanes cards frames rooms room_layout motion camera draw edges
-    mount far state caption numbers heat values inside paths source memory colour search look link_text export links stepping
-    gestures keys follow differences mistakes experiments tangent downhill whatif main interface
+    dom model summary live beats steps modules fold layered lanes cards frames rooms room_layout motion camera draw edges mount
+    far state caption numbers heat values inside paths source memory colour search look link_text export links stepping gestures
+    keys follow differences mistakes experiments tangent downhill whatif bridge main interface
 """.split()
 
 IN_MISTAKES = ("-x", "ones(1)", "x.sum_to_size(1)")  # what common mistakes add to formulas (mistakes.js)
@@ -98,7 +96,7 @@ def page_of(title: str, data: str, script: str, intro: str = "") -> str:
     )
 
 
-def frame(made: str, height: str = "36rem") -> str:
+def frame(made: str, height: str = "36rem", name: str = "") -> str:
     """Wrap a page of the viewer in a sandboxed frame, for a notebook or another page.
 
     >>> frame("<p>").endswith(' srcdoc="&lt;p&gt;"></iframe>')
@@ -106,7 +104,8 @@ def frame(made: str, height: str = "36rem") -> str:
     """
     source = escape(made).replace("\n", "&#10;")  # in Markdown an empty line would end the frame
     style = f"width: 100%; height: {height}; border: 0"
-    return f'<iframe title="The viewer" sandbox="allow-scripts" style="{style}" srcdoc="{source}"></iframe>'
+    named = f' name="{name}"' if name else ""
+    return f'<iframe title="The viewer"{named} sandbox="allow-scripts" style="{style}" srcdoc="{source}"></iframe>'
 
 
 @cache

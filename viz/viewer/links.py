@@ -5,8 +5,6 @@ contains none of the program's text.  The page play.html is the viewer with a ch
 may come from anyone.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import zlib
@@ -16,7 +14,7 @@ from typing import Any
 from ..graph.drawn_graph import Graph
 from ..graph.functions import Names
 from ..graph.trimmed_record import mentioned
-from ..live import library
+from ..recompute import library
 from . import SCRIPTS, assembled, page_of, read, written
 
 CHECKED = ("link_text", "checks")  # scripts before the viewer's

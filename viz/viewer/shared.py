@@ -5,8 +5,6 @@ the document, put the data in, and show the result in a sandboxed frame.  So the
 and in HTML that nbconvert writes.  If the cell that carries the page runs again, so does the page: its output is new.
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 import hashlib
@@ -33,7 +31,7 @@ LOADER = """
       one.dataset.shown = "";
       Promise.all([shown[one.dataset.version], unzip(one.dataset.record)]).then(([page, record]) => {
         const frame = document.createElement("iframe");
-        Object.assign(frame, { title: "The viewer", srcdoc: page.replace("PLACE", () => record) });
+        Object.assign(frame, { title: "The viewer", name: one.dataset.frame, srcdoc: page.replace("PLACE", () => record) });
         frame.setAttribute("sandbox", "allow-scripts");
         frame.style = "width: 100%; height: HEIGHT; border: 0";
         one.replaceChildren(frame);
@@ -50,13 +48,18 @@ HEIGHT = "36rem"
 carried: list[tuple] = []  # the cell whose output carries the page, and the run of that cell
 
 
-def output(graph: Graph, depth: int | None, open: Names = None) -> str:
-    """Return the HTML of a viewer for an output: in a notebook's kernel with its data only, elsewhere a whole page."""
+def output(graph: Graph, depth: int | None, open: Names = None, name: str = "") -> str:
+    """Return the HTML of a viewer for an output: in a notebook's kernel with its data only, elsewhere a whole page.
+
+    `name` is that of its frame, by which a widget finds the page.
+    """
     run = running_cell()
     if run is None:
-        return frame(page(graph, depth, True, open), HEIGHT)
+        return frame(page(graph, depth, True, open), HEIGHT, name)
     record, version = packed(written(graph, depth, True, open)), empty()[1]
-    parts = [f'<div class="minigrad-viewer" data-version="{version}" data-record="{record}">{MISSING}</div>']
+    parts = [
+        f'<div class="minigrad-viewer" data-version="{version}" data-frame="{name}" data-record="{record}">{MISSING}</div>'
+    ]
     if not carried or carried[0][0] == run[0] and carried[0] != run:
         carried[:] = [run]
         parts.insert(0, f'<div class="minigrad-page" data-version="{version}" hidden>{empty()[0]}</div>')

@@ -48,6 +48,7 @@ function tell() {
   showSource(ranAt(state.step), current() && !current().leaf ? ops[current().from] : null);
   showDetails(current());
   keepPlace();
+  reportLater();
   if (!playing || SPEEDS[speed] <= SPEECH) announce(spokenStep());
 }
 

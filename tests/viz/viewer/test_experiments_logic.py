@@ -12,10 +12,10 @@ import pytest
 import minigrad
 from minigrad import tensor
 from minigrad.autograd import Function
-from tests.live.node import node
 from tests.mistakes import collection
-from viz.live.library import script
-from viz.live.record import live_record
+from tests.recompute.node import node
+from viz.recompute.library import script
+from viz.recompute.record import live_record
 
 from . import programs
 from .linked import data

@@ -11,8 +11,8 @@ import pytest
 import minigrad
 from minigrad import nn
 from minigrad.ops.base.registry import TABLE
-from tests.live.node import node
-from tests.live.sayings import recorded as sample_of
+from tests.recompute.node import node
+from tests.recompute.sayings import recorded as sample_of
 from tests.table import NAMES
 from viz.graph.drawn_graph import Graph
 from viz.ranks.merge import merged

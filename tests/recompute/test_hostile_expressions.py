@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from viz.live.library import FOLDER
+from viz.recompute.library import FOLDER
 
 from .hostile_expressions import DIRECTED, LIST, expressions
 from .hostile_expressions import WORK as WORK_SAID

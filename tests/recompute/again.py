@@ -6,7 +6,7 @@ import numpy as np
 
 from minigrad.record.schema import jsonable
 from tests.formulas.evaluated import read
-from viz.live.record import live_record
+from viz.recompute.record import live_record
 
 from .node import received, sent, whole
 

@@ -7,8 +7,8 @@ import pytest
 
 from minigrad.ops.base.registry import TABLE
 from tests.table import NAMES
-from viz.live.definitions import WORDS
-from viz.live.kernels import public
+from viz.recompute.definitions import WORDS
+from viz.recompute.kernels import public
 
 from .node import LiveError, Page, evaluate, whole
 from .sayings import compare, recorded, sayings

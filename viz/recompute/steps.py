@@ -5,8 +5,6 @@ Values have the record's ids. What it does not list, such as a part of a gradien
 as another one: a page may change the formula of one edge.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections import defaultdict
 from collections.abc import Iterable

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Iterator
 
-from viz.live.library import Library, operations
+from viz.recompute.library import Library, operations
 
 LIST = "131,072 elements that are allowed"
 SIZE = "131,072 are allowed"

