@@ -215,6 +215,39 @@ def test_search_finds_a_name(visit):
     assert "save_for_backward" in page.locator("article").inner_text()
 
 
+SEARCH = """async ([worker, query]) => {
+  const index = await (await fetch("search/search_index.json")).json();
+  const made = new Worker(worker);
+  const answer = (message) => new Promise((done) => {
+    made.onmessage = ({ data }) => data.type === message.type + 1 && done(data.data);
+    made.postMessage(message);
+  });
+  await answer({ type: 0, data: { ...index, options: { suggest: false } } });
+  const { items } = await answer({ type: 2, data: `${query.split(" ").join("* ")}*` }); // as the page asks while one types
+  return items.map(([first]) => first.location.split("#")[0]);
+}"""
+SYMPTOMS = "errors.html", "mistakes/", "howto/"
+
+
+@pytest.mark.parametrize(
+    "query", ["backward a second time", "trying to backward through the graph a second time", "gradient is None",
+              "grad is None", "DDP", "a leaf Variable is used in an inplace operation"]
+)  # fmt: skip
+def test_a_symptom_leads_to_its_page_among_the_first_three(visit, site, query):
+    (worker,) = site.glob("assets/javascripts/workers/search*.js")
+    page = visit("index.html", **SCREENS["light"])
+    found = page.evaluate(SEARCH, [worker.relative_to(site).as_posix(), query])
+    assert any(one.startswith(SYMPTOMS) for one in found[:3]), found[:6]
+
+
+@pytest.mark.parametrize("query", ["grad", "is_tensor", "is_leaf"])
+def test_names_still_lead_to_the_reference(visit, site, query):
+    (worker,) = site.glob("assets/javascripts/workers/search*.js")
+    page = visit("index.html", **SCREENS["light"])
+    found = page.evaluate(SEARCH, [worker.relative_to(site).as_posix(), query])
+    assert any(one.startswith("reference/") for one in found[:3]), found[:6]
+
+
 def test_formulas_are_set_without_asking_another_host(visit):
     page = visit("maths.html", **SCREENS["light"])
     assert page.locator(".katex").count() == 3 and page.locator(".katex-display").count() == 1

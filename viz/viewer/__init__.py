@@ -29,8 +29,8 @@ NO_ROOM = "the display of a tensor has no room for them; viz.draw has"
 HERE = Path(__file__).parent
 SCRIPTS = """
     dom model summary live beats steps modules fold layered lanes cards frames rooms room_layout motion camera draw edges mount
-    far state caption numbers heat values inside paths source memory colour search look link_text links stepping gestures keys
-    follow differences mistakes experiments tangent downhill whatif bridge main interface
+    far state caption numbers heat values inside paths source memory colour search look link_text export links stepping gestures
+    keys follow differences mistakes experiments tangent downhill whatif bridge main interface
 """.split()
 
 IN_MISTAKES = ("-x", "ones(1)", "x.sum_to_size(1)")  # what common mistakes add to formulas (mistakes.js)
@@ -86,7 +86,7 @@ def page_of(title: str, data: str, script: str, intro: str = "") -> str:
     """Return the page with a title, the text of its data, its script, and a further section if one is given."""
     style = read("viewer.css") + read("links.css")
     return Template(read("page.html")).substitute(
-        policy=f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; "
+        policy=f"default-src 'none'; img-src data:; script-src {_hash(script)}; style-src {_hash(style)}; "
         "base-uri 'none'; form-action 'none'",
         title=escape(title),
         style=style,

@@ -16,6 +16,10 @@ const el = (tag, attributes = {}, ...children) => fill(document.createElement(ta
 const shape = (tag, attributes = {}, ...children) =>
   fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 
+/** Make a table of rows of cells. */
+const table = (attributes, rows) =>
+  el("table", attributes, el("tbody", {}, rows.map((row) => el("tr", {}, row.map((cell) => el("td", {}, cell))))));
+
 function setAll(element, attributes) {
   for (const [name, value] of Object.entries(attributes))
     if (element.getAttribute(name) !== String(value)) element.setAttribute(name, value);

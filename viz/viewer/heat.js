@@ -130,5 +130,5 @@ function barMarks(row, listen) {
   return { shapes: [...shapes, shape("line", { x1: 0, x2: row.length * wide, y1: high * unit, y2: high * unit })], height: BARS_TALL };
 }
 
-const square = (x, y, width, height, more) =>
+const square = (x, y, width, height, more = {}) =>
   shape("rect", { x: x.toFixed(1), y: y.toFixed(1), width: width.toFixed(1), height: height.toFixed(1), ...more });

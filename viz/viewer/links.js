@@ -41,7 +41,7 @@ async function linkOfPage() {
 
 const linkText = el("textarea", { readonly: true, rows: 4, spellcheck: "false", "aria-label": "Link" });
 const linkNote = el("p", { role: "status" });
-const linkDialog = el("dialog", { id: "link", "aria-label": "Copy link" }, el("h2", {}, "Link"), linkText, linkNote,
+const linkDialog = el("dialog", { id: "link", "aria-label": "Copy link" }, el("h2", {}, "Link"), linkText, linkNote, exportMenu(),
   el("form", { method: "dialog" }, el("button", {}, "Close"))); // prettier-ignore
 document.body.append(linkDialog);
 $("ask").before(button("Link", copyLink, { id: "copy-link", title: "Copy a link to this step (l)" }), " ");

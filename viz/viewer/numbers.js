@@ -118,16 +118,7 @@ function liveElements(i) {
   if (!sides.length) return el("code", { class: "all" }, one(all[0], 0));
   const wide = sides.length > 1 ? sides.at(-1) : Math.min(sides[0], WIDE);
   const rows = Array.from({ length: Math.ceil(all.length / wide) }, (_, r) => all.slice(r * wide, (r + 1) * wide));
-  const cells = (row, r) => row.map((x, c) => el("td", {}, one(x, r * wide + c)));
-  return el(
-    "table",
-    { class: "all" },
-    el(
-      "tbody",
-      {},
-      rows.map((row, r) => el("tr", {}, cells(row, r))),
-    ),
-  );
+  return table({ class: "all" }, rows.map((row, r) => row.map((x, c) => one(x, r * wide + c))));
 }
 
 /** Make two fields, which multiply all elements and add to them. */
@@ -135,31 +126,15 @@ function fieldsForAll(i) {
   const apply = (f) => (event) => {
     const by = readNumber(event.target.value);
     if (by === undefined) return;
-    const { dtype, shape: sides, data: old } = tensorNow(i);
-    change(
-      values[i].id,
-      live.fromNested(
-        Array.from(old, (x) => f(x, by)),
-        dtype,
-        sides,
-      ),
-    );
+    const now = tensorNow(i);
+    change(values[i].id, tensorLike(now, Array.from(now.data, (x) => f(x, by))));
     event.target.value = "";
   };
   const field = (sign, label, f) =>
-    el(
-      "label",
-      {},
-      sign,
-      el("input", { class: "number", inputmode: "decimal", "aria-label": label, onchange: apply(f) }),
-    );
-  return el(
-    "p",
-    { class: "note for-all" },
-    "all elements ",
-    field("× ", `multiply all elements of ${values[i].name}`, (x, by) => x * by),
-    field("+ ", `add to all elements of ${values[i].name}`, (x, by) => x + by),
-  );
+    el("label", {}, sign, el("input", { class: "number", inputmode: "decimal", "aria-label": label, onchange: apply(f) }));
+  const { name } = values[i];
+  const fields = [field("× ", `multiply all elements of ${name}`, (x, by) => x * by), field("+ ", `add to all elements of ${name}`, (x, by) => x + by)];
+  return el("p", { class: "note for-all" }, "all elements ", fields);
 }
 
 /** Return the number that a text means; nothing if it means none. */

@@ -30,34 +30,16 @@ function tangentPanel() {
 function differenceTable(found) {
   const shown = (tensor) =>
     tensor.data.length > MOST_SHOWN ? `${number(largest(tensor.data))} at most` : exactly(live.toNested(tensor));
-  const row = (name, cells, kind) =>
-    el(
-      "tr",
-      { class: kind },
-      el("th", { scope: "row" }, name),
-      cells.map((cell) => el("td", {}, cell)),
-    );
+  const row = (name, cells, kind) => el("tr", { class: kind }, el("th", { scope: "row" }, name), cells.map((cell) => el("td", {}, cell)));
   const nameOf = ({ id }) => values[indexOfId.get(id)].name;
   const few = found.slice(0, 2);
   return el(
     "table",
     { class: "beside" },
     few.length > 1 ? row("", few.map(nameOf), "names") : null,
-    row(
-      "tangent",
-      few.map(({ tangent }) => shown(tangent)),
-      "tangent",
-    ),
-    row(
-      "(f(x + h t) \u2212 f(x)) / h",
-      few.map(({ ratio }) => shown(ratio)),
-      "",
-    ),
-    row(
-      "difference",
-      few.map(({ error }) => number(error, 2)),
-      "strong",
-    ),
+    row("tangent", few.map(({ tangent }) => shown(tangent)), "tangent"),
+    row("(f(x + h t) \u2212 f(x)) / h", few.map(({ ratio }) => shown(ratio)), ""),
+    row("difference", few.map(({ error }) => number(error, 2)), "strong"),
   );
 }
 

@@ -150,38 +150,14 @@ function contents(value, i) {
   if (value.all !== undefined) {
     const rows = value.shape.length === 2 && elements(value) ? value.all : null;
     if (!rows) return el("code", { class: "all" }, marked(nested(value.all)));
-    return el(
-      "table",
-      { class: "all" },
-      el(
-        "tbody",
-        {},
-        rows.map((row) =>
-          el(
-            "tr",
-            {},
-            row.map((x) => el("td", {}, marked(number(x)))),
-          ),
-        ),
-      ),
-    );
+    return table({ class: "all" }, rows.map((row) => row.map((x) => marked(number(x)))));
   }
   const found = statistics(value);
   if (!found) return el("p", { class: "note" }, "not in the record");
   const names = ["min", "max", "mean", "std", "nan", "inf", "\u2212inf"];
   const amounts = [...found.slice(0, 5), found[5] - (found[6] ?? 0), found[6] ?? 0];
-  const list = el(
-    "dl",
-    { class: "statistics" },
-    names.map((name, i) =>
-      el(
-        "div",
-        { class: i > 3 && amounts[i] ? "odd" : "" },
-        el("dt", {}, name),
-        el("dd", {}, amounts[i] === null ? "–" : number(amounts[i])),
-      ),
-    ),
-  );
+  const amount = (i) => [el("dt", {}, names[i]), el("dd", {}, amounts[i] === null ? "–" : number(amounts[i]))];
+  const list = el("dl", { class: "statistics" }, names.map((_, i) => el("div", { class: i > 3 && amounts[i] ? "odd" : "" }, amount(i))));
   const differ = found[0] !== found[1] || found[4] || found[5];
   const grid = canChange(i) ? gridOf(tensorNow(i), value.grid) : differ ? value.grid : null;
   const picture = grid ? heatMap(value, grid, canChange(i) ? i : null) : null;
@@ -194,25 +170,10 @@ function histogram(value) {
   const counts = value.histogram;
   const most = Math.max(...counts, 1);
   const [w, h, step] = [240, 56, 240 / counts.length];
-  const bars = counts.map((n, i) =>
-    shape("rect", {
-      x: (i * step + 0.5).toFixed(1),
-      width: (step - 1).toFixed(1),
-      y: (h - (n / most) * h).toFixed(1),
-      height: ((n / most) * h).toFixed(1),
-    }),
-  );
+  const bars = counts.map((n, i) => square(i * step + 0.5, h - (n / most) * h, step - 1, (n / most) * h));
   const [least, greatest] = statistics(value);
-  const zero =
-    least < 0 && greatest > 0
-      ? shape("line", {
-          class: "zero",
-          x1: (-least / (greatest - least)) * w,
-          x2: (-least / (greatest - least)) * w,
-          y1: -2,
-          y2: h + 2,
-        })
-      : null;
+  const at = (-least / (greatest - least)) * w;
+  const zero = least < 0 && greatest > 0 && shape("line", { class: "zero", x1: at, x2: at, y1: -2, y2: h + 2 });
   const label = `Histogram of ${elements(value)} elements from ${number(least)} to ${number(greatest)}`;
   const ends = el(
     "p",
@@ -221,31 +182,14 @@ function histogram(value) {
     zero && el("span", {}, "line at 0"),
     el("span", {}, number(greatest, 3)),
   );
-  return el(
-    "figure",
-    {},
-    shape(
-      "svg",
-      { class: "histogram", viewBox: `0 -3 ${w} ${h + 6}`, role: "img", "aria-label": label },
-      ...bars,
-      zero,
-    ),
-    ends,
-  );
+  const picture = { class: "histogram", viewBox: `0 -3 ${w} ${h + 6}`, role: "img", "aria-label": label };
+  return el("figure", {}, shape("svg", picture, bars, zero), ends);
 }
 
 /** List the formulas of an operation: one line per edge of backward. */
 function formulas(op) {
-  const rows = op.flows.map(
-    (flow, slot) =>
-      flow &&
-      el(
-        "li",
-        {},
-        el("code", {}, `to ${values[op.tensors[slot]].name}: ${flow.rule}`),
-        mistakeChoice(op, slot),
-      ),
-  );
+  const words = (flow, slot) => el("code", {}, `to ${values[op.tensors[slot]].name}: ${flow.rule}`);
+  const rows = op.flows.map((flow, slot) => flow && el("li", {}, words(flow, slot), mistakeChoice(op, slot)));
   return rows.some(Boolean) ? part("Backward along each edge", el("ul", { class: "plain" }, rows)) : null;
 }
 
@@ -254,15 +198,8 @@ function kept(op) {
   if (!op.saved?.length) return null;
   const rows = op.saved.map(([value, size, freer]) => {
     const freed = freer === null ? undefined : freedAt.get(freer);
-    return el(
-      "li",
-      {},
-      el("code", {}, values[value].name),
-      ` ${typeOf(values[value])}, ${bytes(size)}: `,
-      freed === undefined ? "never freed" : button(`freed in ${steps[freed].pass} step ${placeIn(freed)}`, () => go(freed), { class: "link" }),
-      " ",
-      forgetButton(op, value),
-    );
+    const when = freed === undefined ? "never freed" : button(`freed in ${steps[freed].pass} step ${placeIn(freed)}`, () => go(freed), { class: "link" });
+    return el("li", {}, el("code", {}, values[value].name), ` ${typeOf(values[value])}, ${bytes(size)}: `, when, " ", forgetButton(op, value));
   });
   return part("Saves for backward", el("ul", { class: "plain" }, rows));
 }

@@ -80,30 +80,21 @@ function forgetButton(op, value) {
   if (!liveOps.has(op.id)) return null;
   const key = `${op.id}:${values[value].id}`;
   const gone = whatIf.forgotten.has(key);
-  return button(gone ? "bring it back" : "forget it", null, {
-    class: "link",
-    "data-forget": key,
-    "aria-pressed": String(gone),
-  });
+  return button(gone ? "bring it back" : "forget it", null, { class: "link", "data-forget": key, "aria-pressed": String(gone) });
 }
 
 /** Return the choice between the formula of an edge and common mistakes; nothing for operations that are no Functions. */
 function mistakeChoice(op, slot) {
   const made = op.custom && liveOps.get(op.id);
   if (!made) return null;
-  const [input, gives] = [values[op.tensors[slot]].id, values[op.flows[slot].gives].id];
-  const key = `${op.id}:${made.edges.findIndex((edge) => edge.input === input && edge.gives === gives)}`;
+  const key = edgeKey(op, slot);
   const known = mistakesAt(key);
   if (!known.length) return null;
   const chosen = whatIf.mistakes.get(key);
   const option = ({ name, title }) => el("option", { value: name, selected: name === chosen?.name }, title);
+  const choice = { "data-mistake": key, "aria-label": edgeName(key) };
   return [
-    el(
-      "select",
-      { "data-mistake": key, "aria-label": edgeName(key) },
-      el("option", { value: "" }, "as it is written"),
-      known.map(option),
-    ),
+    el("select", choice, el("option", { value: "" }, "as it is written"), known.map(option)),
     el("code", { class: "wrong" }, chosen?.shown ?? ""),
   ];
 }
@@ -160,20 +151,10 @@ function whatIfPanel() {
 /** Return a menu that acts once for each choice, and then shows its title again; nothing if it would be empty. */
 function menu(title, groups, act) {
   if (!groups.length) return null;
-  const options = groups.slice(0, MENU_GROUPS).map(([label, all]) =>
-    el(
-      "optgroup",
-      { label },
-      all.map(([value, text]) => el("option", { value }, text)),
-    ),
-  );
-  const made = el(
-    "select",
-    { "aria-label": title, onchange: () => (act(made.value), (made.value = "")) },
-    el("option", { value: "" }, `${title} \u2026`),
-    options,
-  );
-  return made;
+  const one = ([value, text]) => el("option", { value }, text);
+  const options = groups.slice(0, MENU_GROUPS).map(([label, all]) => el("optgroup", { label }, all.map(one)));
+  const choose = { "aria-label": title, onchange: ({ target }) => (act(target.value), (target.value = "")) };
+  return el("select", choose, el("option", { value: "" }, `${title} \u2026`), options);
 }
 
 function forgetMenu() {
@@ -199,14 +180,8 @@ function chosenList() {
   const undo = (all, key) => button("undo", () => (all.delete(key), tryChoices()), { class: "link" });
   const lost = [...whatIf.forgotten].map((key) => {
     const [op, value] = key.split(":").map(Number);
-    return el(
-      "li",
-      {},
-      `${ops.find(({ id }) => id === op).name} forgets `,
-      el("code", {}, values[indexOfId.get(value)].name),
-      " ",
-      undo(whatIf.forgotten, key),
-    );
+    const name = el("code", {}, values[indexOfId.get(value)].name);
+    return el("li", {}, `${ops.find(({ id }) => id === op).name} forgets `, name, " ", undo(whatIf.forgotten, key));
   });
   const wrong = [...whatIf.mistakes].map(([key, { title }]) =>
     el("li", {}, `${edgeName(key)}: ${title} `, undo(whatIf.mistakes, key)),

@@ -136,7 +136,8 @@ const text = (one) => one?.textContent.replaceAll("\\u2212", "-") ?? null;
 const record = JSON.parse($("record").textContent);
 const nameOf = (i) => record.values[i].name ?? `v${record.values[i].id ?? i}`;
 const frames = (n) => new Promise((done) => (n ? requestAnimationFrame(() => frames(n - 1).then(done)) : done()));
-const menus = () => [...document.querySelectorAll("#try select")].flatMap((menu) => [...menu.options].slice(1).map(({ value }) => [menu, value]));
+const menus = () =>
+  [...document.querySelectorAll("#try select")].flatMap((menu) => [...menu.options].slice(1).map(({ value }) => [menu, value]));
 const everything = () => ["sentence", "cards", "labels", "details"].map((id) => text($(id)));
 function whatIsSaid() {
   const terms = [...document.querySelectorAll("#caption .term")];
@@ -240,8 +241,9 @@ def test_every_place_shows_the_same_gradient_after_each_choice_and_the_recorded_
 WRITTEN = """async () => {
   const written = [];
   const away = ({ attributeName }) => attributeName === "style"; // what is outside of the window leaves the drawing
-  new MutationObserver((all) => written.push(...all.filter((one) => !away(one)).map(({ target }) => target))).observe(document.getElementById("world"),
-    { subtree: true, childList: true, characterData: true, attributes: true });
+  const note = (all) => written.push(...all.filter((one) => !away(one)).map(({ target }) => target));
+  const everything = { subtree: true, childList: true, characterData: true, attributes: true };
+  new MutationObserver(note).observe(document.getElementById("world"), everything);
   minigrad.set("b", 2);
   await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
   const cards = written.map((one) => (one.closest ? one : one.parentElement)?.closest(".card")?.id);
