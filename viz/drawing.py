@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
@@ -30,6 +30,7 @@ from .layout.positions import Layout, graphviz_fault, layout
 from .layout.themes import LIGHT, THEMES, Theme
 from .programs.recorded import recorded, validated
 from .programs.run_program import document_of
+from .ranks.merge import with_arithmetic
 from .text import counted
 from .view import ADDED, BRIEF, COLORS, PASSES, RANKDIRS, SHOW, SIZES, SMALL, TEXT, View, view_of
 
@@ -214,8 +215,12 @@ class Drawing:
         """The graph in pictures, possibly folded; the viewer folds the whole graph itself."""
         if self.story is not None:
             return self.story
+        whole = self.whole
+        if whole.lanes and "update" in self.view.show:
+            with suppress(updates.Untold):
+                whole = Graph(with_arithmetic(self.record), whole.view)
         with _uncollected():
-            graph = fold(self.whole, self.max_nodes, self.depth)
+            graph = fold(whole, self.max_nodes, self.depth)
         return opened(graph, self.open)
 
     @cached_property
@@ -331,10 +336,8 @@ class Drawing:
         import json
 
         whole = self.depth is None and self.max_nodes == MOST  # JSON is folded only on request
-        return (
-            json.dumps(document(self.record, self.whole, self.whole if whole or self.story else self.graph), indent=1)
-            + "\n"
-        )
+        graph = self.whole if whole or self.story else fold(self.whole, self.max_nodes, self.depth)
+        return json.dumps(document(self.record, self.whole, graph), indent=1) + "\n"
 
     def warnings(self, format: str) -> list[str]:
         """Return warnings about a format: a plainer layout without Graphviz; in PNG and PDF, characters that no font has."""

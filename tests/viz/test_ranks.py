@@ -77,6 +77,34 @@ def test_a_collective_says_that_data_parallel_training_divides_first():
 
 
 @needs_mpi
+@pytest.mark.parametrize("lanes", ["same", "each"])
+def test_the_reduction_leads_into_grad_and_the_update_is_arithmetic_in_the_backward_picture(lanes):
+    step = "torch.optim.SGD(net.parameters(), lr=0.1).step()\n"
+    made = record(
+        programs.PARALLEL + step, 2, "--show", "all,update", *(["--lanes", "each"] if lanes == "each" else [])
+    )
+    drawing = viz.draw(made, passes=("forward", "backward"), show=["all", "update"])
+    update = [
+        node for node in drawing.graph.nodes if node.is_op and node.record["name"] == "update of net.module.weight"
+    ]
+    assert len(update) == (2 if lanes == "each" else 1)
+    assert not any(node.is_op and node.record["name"] == "copy" for node in drawing.graph.nodes)
+    (weight, gradient) = update[0].inputs
+    assert gradient.source.record["name"] == "all_reduce" and not weight.source.is_op
+    assert drawing.graph.name(gradient.value) == "net.module.weight.grad"
+    assert "net.module.weight -= 0.1 * net.module.weight.grad" in drawing.text()
+    pages = drawing.pictures()
+    assert ["all_reduce" in str(page.items) for page in pages.values()] == [False, True]
+    edges = {
+        edge.id: edge.items[0].look
+        for group in pages["backward"].items
+        for edge in group.items
+        if "edge" in group.classes
+    }
+    assert edges[gradient.key] == "edge-backward" and edges[weight.key] == "edge"
+
+
+@needs_mpi
 def test_ranks_that_do_the_same_share_a_lane():
     made = record(programs.APART, 3)
     assert made["lanes"] == [{"ranks": [0]}, {"ranks": [1, 2]}]

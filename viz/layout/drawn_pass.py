@@ -220,7 +220,7 @@ class Placed:
         box = points[-1]
         ring = RING + 1 if self.graph.outputs & set(edge.target.outputs) else 0
         end = (box[0] + x * (card.strip - ring), box[1] + y * (card.strip - ring))
-        look, back = self._look(edge), self.name == "backward"
+        look, back = self._look(edge), self.name == "backward" and not self.is_update(edge)
         into = isinstance(card, OpenCard) and edge.slot in card.seen_in(self.name).frame.entries  # goes on inside
         stop = 0 if back or into else TIP - 1
         steps = [("M", *points[0])]
@@ -257,9 +257,15 @@ class Placed:
             made = self.graph.band(edge.source) if edge.source.is_op else None
             return made["hue"] if made else PASS_EDGES.get(self.graph.values[edge.value]["kind"], "")
         if self.name == "backward":
-            return "-backward" if edge.flow else "-quiet"
+            if edge.flow or self.is_update(edge) and (edge.source.is_op or self.graph.gradient_of.get(edge.value)):
+                return "-backward"
+            return "" if self.is_update(edge) else "-quiet"
         moves = edge.target.record.get("phase") != "update" and self.graph.tangent(edge.value)
         return "-jvp" if self.name == "jvp" and moves else ""
+
+    def is_update(self, edge: Edge) -> bool:
+        """Return True if an edge leads to an operation on gradients after the pass: communication, or an update."""
+        return edge.target.record["phase"] == "update"
 
     def _looks(self, edge: Edge, look: str) -> list[str]:
         """Return the looks of an edge's line: one for each pass that flows along it if a picture shows several."""

@@ -44,13 +44,15 @@ def picture(graph: Graph, cards: dict[str, Card], placed: Layout, name: str, dra
     """Draw the picture of one pass, of all that are drawn on this layout."""
     here = Placed(graph, cards, placed, name)
     made, place = page(graph, cards, placed, [name], [TITLES[each] for each in drawn], drawn)
-    below, above = ([edge for edge in graph.edges if (edge.key in placed.over) is over] for over in (False, True))
+    later = updates_of(graph) if name != "backward" and "backward" in drawn and not graph.bands else set()
+    edges = [edge for edge in graph.edges if edge.target.key not in later]
+    below, above = ([edge for edge in edges if (edge.key in placed.over) is over] for over in (False, True))
     layers = {
         "lanes": here.lanes(),
         "frames": here.frames(),
         "edges": [here.edge(edge) for edge in below],
         "titles": here.titles(),
-        "nodes": [here.card(card) for card in cards.values()],
+        "nodes": [here.card(card) for key, card in cards.items() if key not in later],
         "edges over": [here.edge(edge) for edge in above],
         "sums": here.sums(),
     }
@@ -59,6 +61,15 @@ def picture(graph: Graph, cards: dict[str, Card], placed: Layout, name: str, dra
     ]
     made.items = [heading(graph, stories.title(graph.record) if graph.bands else TITLES[name]), *given, *made.items]
     return made
+
+
+def updates_of(graph: Graph) -> set[str]:
+    """Return the nodes after the passes, which the backward picture shows: updates, and what only they read."""
+    found = {node.key for node in graph.nodes if node.is_op and node.record["phase"] == "update"}
+    readers: dict[str, set[str]] = {}
+    for edge in graph.edges:
+        readers.setdefault(edge.source.key, set()).add(edge.target.key)
+    return found | {node.key for node in graph.nodes if not node.is_op and readers.get(node.key, {""}) <= found}
 
 
 def page(

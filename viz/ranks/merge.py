@@ -14,6 +14,7 @@ from operator import itemgetter
 from minigrad.record.labels import tangent
 from minigrad.record.schema import SCHEMA
 
+from ..graph import updates
 from ..graph.trimmed_record import tensors
 
 LABEL = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
@@ -179,6 +180,39 @@ def joined(ops: list[dict]) -> dict:
     return {**first, "call": "", "tangents": tangents} | {
         key: [part for op in ops for part in op[key]] for key in lists
     }
+
+
+def with_arithmetic(record: dict) -> dict:
+    """Return a record whose updates are arithmetic, as of one process: an operation for each parameter, p -= 0.1 * p.grad.
+
+    What a collective makes of a gradient is `p.grad`, without the copy from a bucket into the `.grad` of its parameter.
+    """
+    values = {value["id"]: dict(value) for value in record["values"]}
+    whose = {gradient: values[int(value)]["shown"] for value, gradient in record["gradients"].items()}
+    reduced = {
+        new: whose[old]
+        for op in record["ops"]
+        if op["phase"] == "update" and op["transfers"]
+        for old, new in zip(tensors(op), op["outputs"])
+        if old in whose
+    }
+    for new, name in reduced.items():
+        values[new]["shown"] = f"{name}.grad"
+    copies = {}
+    for op in record["ops"]:
+        if op["phase"] == "update" and op["name"] == "copy" and (source := [*tensors(op)][-1]) in reduced:
+            (copy,) = op["outputs"]
+            copies[copy], values[source]["label"] = source, values[copy]["label"]  # its name in what reads it
+    read = lambda i: i if isinstance(i, dict) else copies.get(i, i)
+    ops = [
+        {**op, "inputs": [*map(read, op["inputs"])]} for op in record["ops"] if copies.keys().isdisjoint(op["outputs"])
+    ]
+    made = {**record, "values": [*values.values()]}
+    for lane in range(len(record["lanes"])):
+        own = [op for op in ops if op["phase"] == "update" and not op["transfers"] and op["lanes"] == [lane]]
+        if steps := updates.steps(made, own):
+            ops = [op for op in ops if op not in own] + steps
+    return {**made, "ops": ops}
 
 
 # ---------------------------------------------------------------------- what lanes do together
