@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from copy import copy
 from dataclasses import replace
@@ -176,7 +176,7 @@ class Drawing:
         with _uncollected():
             self.whole = Graph(record, view=view)
         check_names(self.whole, open)
-        if self.whole.operations > SMALL and not (view.slide or view.full):
+        if self.whole.operations > SMALL and not view.full:
             self.view = self.whole.view = replace(view, brief=True, columns=BRIEF)
         if not passes:
             raise MissingPass("draw: passes is empty. Choose from forward, backward, jvp.")
@@ -221,7 +221,20 @@ class Drawing:
                 whole = Graph(with_arithmetic(self.record), whole.view)
         with _uncollected():
             graph = fold(whole, self.max_nodes, self.depth)
+        if self.view.slide and self.may_fold and slide.boxes(graph) > slide.BOXES:
+            return self.smaller(slide.BOXES)
         return opened(graph, self.open)
+
+    @property
+    def may_fold(self) -> bool:
+        """True if a slide may fold the graph as far as it needs to."""
+        return self.max_nodes == MOST and self.depth is None
+
+    def smaller(self, boxes: int) -> Graph:
+        """Return the graph for a slide with short cards, folded to a number of boxes."""
+        whole = Graph(self.record, replace(self.view, brief=True, columns=BRIEF))
+        made = (fold(whole, most) for most in range(2 * boxes, 2, -1))
+        return opened(next((one for one in made if slide.boxes(one) <= boxes), fold(whole, boxes)), self.open)
 
     @cached_property
     def cards(self) -> dict[str, Card]:
@@ -244,11 +257,20 @@ class Drawing:
     def _placed(self, graph: Graph, cards_of: Callable[[Graph], dict[str, Card]]) -> slide.Placed:
         if self.view.slide:
             found = slide.placed(graph, self.drawn, cards_of)
-            if self.open is None and not slide.readable(found, self.drawn):
-                found = slide.placed(opened(graph, "none"), self.drawn, cards_of)
+            for smaller in self._smaller(graph):
+                if slide.readable(found, self.drawn):
+                    break
+                found = slide.placed(smaller, self.drawn, cards_of)
             return found
         cards = cards_of(graph)
         return graph, cards, layout(graph, cards)
+
+    def _smaller(self, graph: Graph) -> Iterator[Graph]:
+        """Yield graphs that need less room on a slide: with closed Functions, with short cards, and with fewer boxes."""
+        if self.open is None:
+            yield opened(graph, "none")
+        for boxes in (slide.BOXES, 8, 5) if self.may_fold and self.story is None else ():
+            yield self.smaller(boxes)
 
     def pictures(self) -> dict[str, Picture]:
         """Return the picture of each pass."""

@@ -130,6 +130,58 @@ def test_of_equal_layers_the_first_is_open_and_the_others_are_one_box():
     assert [node.record["name"] for node in graph.nodes if node.kind == "op"] == ["linear", "tanh", "linear", "sigmoid"]
 
 
+def test_equal_modules_fold_in_a_graph_that_would_fit():
+    plain = nn.Sequential(*[layer for _ in range(8) for layer in (nn.Linear(3, 3), nn.Tanh())])
+    graph = viz.draw(minigrad.record(plain, minigrad.ones(2, 3))).graph
+    assert [node.record["name"] for node in graph.nodes if node.is_op] == [
+        "linear",
+        "tanh",
+        "plain[2] to plain[15]",
+    ]
+    assert viz.draw(minigrad.record(plain, minigrad.ones(2, 3)), max_nodes=None).graph.nodes[-1].kind == "op"
+
+
+def test_modules_of_a_level_are_all_open_or_all_folded():
+    stages = nn.Sequential(*[nn.Sequential(Layer(), Layer(), nn.Tanh()) for _ in range(3)])
+    record = minigrad.record(stages, minigrad.ones(2, 3)).to_dict()
+    for most in (25, 20, 12, 9):
+        graph = viz.draw(record, max_nodes=most).graph
+        kinds = {
+            node.kind
+            for node in graph.nodes
+            if node.record["name"] in ("linear", "add") or "Layer" in str(node.record["name"])
+        }
+        assert len(kinds) <= 1 and len(graph.nodes) <= most
+
+
+def test_each_layer_of_a_recurrent_module_is_a_box_with_its_time_steps():
+    lstm = nn.LSTM(2, 3, num_layers=2)
+    graph = viz.draw(lambda x: lstm(x)[0].sum(), minigrad.ones(5, 1, 2)).graph
+    found = [box["name"] for box in boxes(graph)]
+    assert [name.rpartition("layer ")[2] for name in found] == ["0 · 5 time steps", "1 · 5 time steps"]
+
+
+class Masked(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mask", minigrad.ones(2, 2).tril().view(1, 2, 2))
+
+    def forward(self, x):
+        return (x * self.mask).sum()
+
+
+def test_the_initialisation_of_a_buffer_is_no_part_of_the_picture():
+    with minigrad.record(passes=("forward", "backward")) as rec:
+        model = Masked()
+        x = minigrad.ones(1, 2, 2, requires_grad=True)
+        loss = model(x)
+        loss.backward()
+    names = [node.record["name"] for node in viz.draw(rec, passes="backward").graph.nodes if node.is_op]
+    assert names == ["mul", "sum"]
+    names = [node.record["name"] for node in viz.draw(rec, show="setup").graph.nodes if node.is_op]
+    assert names == ["tril", "view", "mul", "sum"]
+
+
 def test_a_box_shows_the_norms_of_its_parameters_gradients():
     drawing = viz.draw(minigrad.record(deep(12), minigrad.ones(2, 3)), passes="backward")
     (box,) = boxes(drawing.graph)

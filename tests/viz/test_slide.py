@@ -6,6 +6,7 @@ from itertools import pairwise
 import pytest
 
 import viz
+from minigrad import nn, ones
 from viz.formats import slide
 from viz.formats.slide import TooMuch
 from viz.layout.picture import Picture
@@ -91,10 +92,24 @@ def test_a_long_chain_goes_on_in_the_row_below_and_is_larger_for_it():
     assert slide.scale(placed, 20) > 1.5 * slide.scale(alone, 20)
 
 
-def test_more_boxes_than_a_slide_holds_are_refused_with_foldings_that_fit():
+def test_a_graph_with_more_boxes_than_a_slide_holds_is_folded():
+    drawing = viz.draw(records.recurrent(steps=20, weights=1), size="slide", passes="forward")
+    (box,) = [node.record for node in drawing.placed[0].nodes if node.kind == "fold"]
+    assert box["folded"]["times"] == 19 and slide.readable(drawing.placed, drawing.drawn) and drawing.svg()
+
+
+def test_a_slide_of_a_large_model_has_short_cards_with_parameters_inside():
+    layers = [nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 4)) for _ in range(6)]
+    drawing = viz.draw(nn.Sequential(*layers), ones(2, 4), size="slide", passes="backward")
+    graph = drawing.placed[0]
+    assert slide.boxes(graph) <= 12 and not [node for node in graph.nodes if node.kind == "parameter"]
+    assert slide.readable(drawing.placed, drawing.drawn) and graph.operations == 18
+
+
+def test_more_boxes_than_a_slide_holds_are_refused_on_request_with_foldings_that_fit():
     record = records.recurrent(steps=20, weights=1)
     with pytest.raises(TooMuch, match=r"22 boxes are too many for a slide, which holds 12") as refused:
-        viz.draw(record, size="slide")
+        viz.draw(record, size="slide", max_nodes=None)
     ways = re.findall(r"--max-nodes (\d+) leaves (\d+)", str(refused.value))
     assert ways
     for most, left in ways:
@@ -103,7 +118,7 @@ def test_more_boxes_than_a_slide_holds_are_refused_with_foldings_that_fit():
 
 
 def test_letters_that_would_be_too_small_are_refused_with_what_to_leave_out():
-    drawing = viz.draw(records.mlp(), passes="backward", size="slide", show=viz.view.SHOW)
+    drawing = viz.draw(records.mlp(), passes="backward", size="slide", show=viz.view.SHOW, max_nodes=None)
     with pytest.raises(TooMuch, match=r"only \d\d% of the readable height.* show less"):
         drawing.svg()
 
@@ -136,7 +151,9 @@ def test_the_command_makes_slides_and_says_what_does_not_fit(net):
     assert b"the format txt ignores --size" in done.stderr and b"the format txt ignores --theme" in done.stderr
     (net / "loss.svg").unlink()
     (net / "net.py").write_text("from minigrad import tensor\nx = tensor(0.5)\nfor i in range(20):\n    x = x.sin()\n")
-    assert "21 boxes are too many for a slide" in refused(net, "render", "net.py:x", "--size", "slide")
+    assert "21 boxes are too many for a slide" in refused(
+        net, "render", "net.py:x", "--size", "slide", "--max-nodes", "0"
+    )
 
 
 def test_an_unknown_size_is_refused():

@@ -348,7 +348,7 @@ def _value(graph: Graph, value: int, with_name: bool) -> Block:
     entry, show = graph.values[value], graph.view.show
     name = text.shorten(graph.name(value), 24) if with_name else ""
     if graph.view.brief and not text.whole(entry):
-        words = f"{name} {text.shape(entry['shape'])}".strip() if "shapes" in show else name
+        words = f"{name} {text.shape(entry['shape'])}".strip() if "shapes" in show or graph.view.slide else name
         extent = text.extent(entry) if "values" in show else ""
         if made := heat_of(graph, entry, "values"):  # beside both lines
             lines = [Line([(words, "value")]), *([Line([(extent, "type")])] if extent else [])]

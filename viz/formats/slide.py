@@ -20,7 +20,7 @@ from ..graph.fold import fold
 from ..layout import legend
 from ..layout.positions import Layout, Point, layout, moved
 
-COLUMNS = (28, 20)  # widths of a card in characters: both are tried
+COLUMNS = (28, 20, 14)  # widths of a card in characters: two are tried, and the last if the type would be too small
 WIDTH, HEIGHT = 1280.0, 720.0
 BOXES = 12
 SIDE, TOP, BELOW = 40.0, 84.0, 22.0  # margins left and right, room for the title, margin below the legend
@@ -111,9 +111,11 @@ def placed(graph: Graph, passes: Sequence[str], cards_of: Callable[[Graph], dict
 
 def largest(graph: Graph, cards_of: Callable[[Graph], dict[str, Card]], bottom: float) -> Placed:
     """Return the layout with the largest type, of all directions and widths of cards that are allowed."""
-    found = []
+    found: list[Placed] = []
     ways = ("TB",) if graph.bands else ("LR", "TB")  # a frame's title stands above its cards
-    for way, columns in product(ways if graph.view.any_way else (graph.view.rankdir,), COLUMNS):
+    for columns, way in product(COLUMNS, ways if graph.view.any_way else (graph.view.rankdir,)):
+        if columns == COLUMNS[-1] and any(scale(one[2], bottom) >= SMALLEST for one in found):
+            break
         turned = copy(graph)
         turned.view = replace(graph.view, rankdir=way, columns=columns)
         cards = cards_of(turned)

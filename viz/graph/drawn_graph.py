@@ -361,7 +361,8 @@ class Graph:
                 if value in held and node.kind != "transfer":
                     node.held.append(Held(value, flow))
                     continue
-                if value in hidden and i:
+                if value in hidden and (i or "." in self.values[value]["name"]):
+                    node.held += [Held(value)] * (not i)
                     continue
                 if value in made and made[value][0] in homes:
                     source, port = homes[made[value][0]], made[value][1]
@@ -403,9 +404,9 @@ class Graph:
         They are the parameters and buffers of modules; beyond SMALL operations, all parameters.
         """
         once = {v for v, many in uses.items() if many == 1 and v not in self.outputs}
-        if self.lanes or self.view.slide or self.view.full:
+        if self.lanes or self.view.full:
             return set()
-        if self.operations > SMALL:
+        if self.operations > SMALL or self.view.brief:
             return {v for v in once if self.kind(v) == "parameter"}
         return {v for v in once if "." in (self.values[v].get("name") or "")}
 

@@ -7,19 +7,21 @@ folded graph never has cycles.  The result is a Graph like any other, and every 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import takewhile
 from math import ceil, inf
 
 from .. import text
 from ..view import SMALL
 from . import cuts
 from .drawn_graph import Graph
-from .modules import module_name, module_title
+from .modules import ids_of, module_name, module_title, steps_of
 from .repeats import loop_of, mark, repeats
 from .views import grouped, hidden_views, name_hidden, without_dead_ends, words_after
 
 MOST = 40  # nodes; a graph with more is folded
+ALIKE = 4  # equal neighbours: from this many on, all but the first are in one box
 FEW = 8  # boxes; a folding with fewer shows too little of a large graph
 
 Key = Callable[[dict], tuple]
@@ -64,6 +66,7 @@ class Folding:
         one, other = self.title(first), self.title(last)
         if one == other:
             return one
+        one, other = (name.partition(" · ")[0] for name in (one, other))
         return f"iterations {first + 1} to {last + 1}" if self.kind == "round" else f"{one} to {other}"
 
     def title(self, place: int) -> str:
@@ -75,6 +78,8 @@ class Folding:
         if self.kind == "line":
             return text.clean(where.get("code") or "").strip() or f"line {where.get('line', '?')}"
         levels = self.key(op) or ("",)
+        if levels == ("", op["id"]):  # an operation by itself
+            return op.get("function") or op["name"]
         if levels[0] and op.get("module"):
             return module_title(levels, self.classes)
         return str(levels[-1] or text.file_name(where.get("file")) or "operations")
@@ -83,8 +88,9 @@ class Folding:
 def fold(graph: Graph, most: int | None = MOST, depth: int | None = None) -> Graph:
     """Return the graph itself if it has at most `most` nodes, else a folded one that does; None means no limit.
 
-    A graph of more than SMALL operations hides its views first, then folds modules from the inside out, and equal neighbours
-    (rounds of a loop, layers) after the first.  Other programs fold by line, function or stretches.
+    A graph of more than SMALL operations hides its views first, and folds equal modules after the first.  A graph that is
+    larger than `most` also folds the rounds of loops, and modules from the inside out, level by level, so equal neighbours
+    are all folded or all open.  Other programs fold by line, function or stretches.
 
     `depth` is the number of levels that stay open, whatever the size.  An operation's levels are the modules around it, or
     its function if there are none.
@@ -99,13 +105,13 @@ def fold(graph: Graph, most: int | None = MOST, depth: int | None = None) -> Gra
     """
     if most is not None and "views" not in graph.view.show and not (graph.view.full or graph.lanes):
         graph = without_dead_ends(graph)
-        if graph.operations > SMALL and not graph.view.slide:
+        if graph.operations > SMALL or graph.view.brief:
             graph = without_views(graph)
     if depth is not None:
         graph = Uses(graph).folded(Folding(graph, "module", at_depth(depth)).boxes())
-    if most is None or len(graph.nodes) <= most:
+    if most is None or len(graph.nodes) <= most and (depth is not None or graph.operations <= SMALL or graph.view.full):
         return graph
-    return by_repeats(graph, most) or by_size(graph, most)
+    return by_modules(graph, most) or by_size(graph, most)
 
 
 def without_views(graph: Graph) -> Graph:
@@ -122,41 +128,96 @@ def without_views(graph: Graph) -> Graph:
     return Uses(ordered).folded(boxes)
 
 
-def by_repeats(graph: Graph, most: int) -> Graph | None:
-    """Fold modules from the inside out, and of equal neighbours all but the first; None if too many nodes are left."""
-    uses = Uses(graph)
+@dataclass
+class Part:
+    """A stretch of operations: a module with its parts, a single operation, or equal neighbours, which stay in one box."""
+
+    start: int
+    stop: int
+    path: tuple = ()  # the modules around its operations, each with its lanes
+    parts: list[Part] = field(default_factory=list)
+    box: Box | None = None  # that it stays in
+
+    @property
+    def levels(self) -> list[str]:
+        """The names of the modules around its operations."""
+        return [level for level, *_ in self.path]
+
+    def boxes(self, level: int, classes: Mapping) -> Iterator[Box]:
+        """Yield the boxes of a picture in which the modules of the outer levels are open."""
+        if self.box:
+            yield self.box
+        elif not self.parts or len(self.path) > level:
+            yield Box("module", module_title(self.levels, classes) if self.path else "", self.start, self.stop)
+        else:
+            for part in self.parts:
+                yield from part.boxes(level, classes)
+
+
+def tree(ops: list[dict]) -> Part:
+    """Return the operations as a tree of modules."""
+    around = [Part(0, len(ops))]
+    for i, op in enumerate(ops):
+        levels = () if op.get("transfers") else op.get("module", ())
+        path = tuple((level, *op.get("lanes", ())) for level in levels)
+        while around[-1].path != path[: len(around) - 1]:
+            around.pop()
+        while len(around) <= len(path):
+            part = Part(i, i, path[: len(around)])
+            around[-1].parts.append(part)
+            around.append(part)
+        around[-1].parts.append(Part(i, i + 1, path))
+        for part in around[1:]:
+            part.stop = i + 1
+    return around[0]
+
+
+def by_modules(graph: Graph, most: int) -> Graph | None:
+    """Fold equal neighbours after the first, and modules from the inside out, all those of a level; None if that is too much.
+
+    In a graph that needs no folding, only equal modules are folded.
+    """
+    uses, classes = Uses(graph), graph.record["program"].get("classes", {})
     deepest = max((len(op.get("module", ())) for op in graph.ops), default=0)
-    for depth in range(deepest + 1, 0, -1):
-        boxes = Folding(graph, "module", at_depth(depth, functions=False)).boxes()
-        made = uses.folded(once_each(graph, boxes))
-        if len(made.nodes) <= most and (depth > deepest or len(made.nodes) >= FEW):
+    if len(graph.nodes) <= most:
+        boxes = list(together(graph.ops, tree(graph.ops), True).boxes(deepest, classes))
+        return uses.folded(boxes) if len(boxes) < len(graph.ops) else graph
+    whole = together(graph.ops, tree(graph.ops), False)
+    for level in range(deepest, -1, -1):
+        made = uses.folded(list(whole.boxes(level, classes)))
+        if len(made.nodes) <= most and (level == deepest or len(made.nodes) >= FEW):
             return made
     return None
 
 
-def once_each(graph: Graph, boxes: list[Box]) -> list[Box]:
-    """Return the boxes with the repeats of equal ones in a single box, after the first of them."""
+def together(ops: list[dict], part: Part, modules: bool) -> Part:
+    """Put equal neighbours after the first of them into one part: modules, or also the rounds of a loop.
+
+    The time steps of a layer of nn.LSTM are one part, too.
+    """
+    if part.path and (steps := steps_of(part.levels[-1], ops[part.start : part.stop])):
+        part.box = Box("module", f"{part.levels[-1]} · {steps} time steps", part.start, part.stop)
+        return part
+    part.parts = [together(ops, one, modules) for one in part.parts]
     made, done = [], 0
-    for start, period, rounds in repeats([mark(graph.ops[box.start : box.stop]) for box in boxes]):
-        first = boxes[start : start + period]
-        if any(op.get("transfers") for op in graph.ops[first[0].start : first[-1].stop]) or period * rounds == 2:
+    for start, period, rounds in repeats([mark(ops[one.start : one.stop]) for one in part.parts]):
+        rest = part.parts[start + period : start + period * rounds]
+        if rounds < ALIKE or modules and any(one.path == part.path for one in rest[:period]):
             continue
-        rest = boxes[start + period : start + period * rounds]
-        ends = [graph.ops[some[0].start : some[-1].stop] for some in (rest[:period], rest[-period:])]
-        one, other = map(common_module, ends)
-        name = f"{one} to {other}" if one and other and one != other else one or loop_of(ends[0])
-        made += [*boxes[done : start + period], Box("repeat", name, rest[0].start, rest[-1].stop, rounds - 1)]
+        box = Box("repeat", name_of(ops, part, rest, period), rest[0].start, rest[-1].stop, rounds - 1)
+        made += [*part.parts[done : start + period], Part(box.start, box.stop, part.path, box=box)]
         done = start + period * rounds
-    return made + boxes[done:]
+    part.parts = made + part.parts[done:]
+    return part
 
 
-def common_module(ops: list[dict]) -> str:
-    """Return the path of the innermost module around all operations, if it is inside another one: layers.0, Sequential[0]."""
-    paths = [op.get("module", ()) for op in ops]
-    shared = [level[0] for level in zip(*paths) if len(set(level)) == 1]
-    if len(shared) < 2:
-        return ""
-    return module_name(shared)
+def name_of(ops: list[dict], around: Part, parts: list[Part], period: int) -> str:
+    """Return the name of equal neighbours: that of the first and last module, or the head of their loop."""
+    first, last = parts[0], parts[-1]
+    if around.path in (first.path, last.path):
+        return loop_of(ops[first.start : parts[period - 1].stop])
+    one, other = module_name(first.levels), module_name(last.levels)
+    return one if one == other else f"{one} to {other}"
 
 
 def by_size(graph: Graph, most: int) -> Graph:
@@ -187,11 +248,11 @@ def foldings(graph: Graph) -> Iterator[Folding]:
     yield Folding(graph, "function", lambda op: ((op.get("where") or {}).get("function"),))
 
 
-def at_depth(depth: int, functions: bool = True) -> Key:
+def at_depth(depth: int) -> Key:
     """Return a key that groups operations by their outermost `depth` levels; shallower operations stay single."""
 
     def key(op: dict) -> tuple:
-        levels = tuple(op.get("module") or [(op.get("where") or {}).get("function")] * functions)
+        levels = tuple(op.get("module") or [(op.get("where") or {}).get("function")])
         return levels[:depth] if len(levels) >= depth else ("", op["id"])
 
     return key
@@ -265,6 +326,7 @@ class Uses:
             **ops[0],
             **made,
             "name": box.name,
+            "module": around(ops)[: -1 if box.kind == "module" else None],
             "formula": "",
             "inputs": inputs,
             "inplace": False,
@@ -273,7 +335,7 @@ class Uses:
             "folded": {
                 "kind": box.kind,
                 "times": box.times,
-                "ops": [id for op in ops for id in (op["id"], *op.get("hides", ()))],
+                "ops": [i for op in ops for i in (*ids_of(op), *op.get("hides", ()))],
                 "lines": lines_of(ops),
                 "cuts": [sentence for op in ops for sentence in cuts.sentences(graph, op)],
                 "names": dict(Counter(op.get("function") or op["name"] for op in ops).most_common()),
@@ -309,6 +371,12 @@ class Uses:
                 words = parts[0].get("formula", "") if len(parts) == 1 else f"{len(parts)} contributions"
                 flows.append({"input": value, "formula": words, "upstream": None, "gives": gives})
         return flows
+
+
+def around(ops: list[dict]) -> list[str]:
+    """Return the modules around all of some operations."""
+    shared = zip(*(op.get("module", ()) for op in ops))
+    return [level[0] for level in takewhile(lambda level: len(set(level)) == 1, shared)]
 
 
 def lines_of(ops: list[dict]) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +11,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .drawn_graph import Graph, Node
+
+
+BEGUN = re.compile(r"\.weight_ih_l(\d+(_reverse)?)$")  # the parameter that a layer of a recurrent module reads first
+LAYER = re.compile(r" layer \d+( reverse)?$")
 
 
 @dataclass
@@ -66,6 +71,8 @@ def module_title(levels: Sequence[str], classes: Mapping[str, Mapping[str, str]]
 def with_variables(record: dict) -> dict:
     """Return the record with the variable of an outermost module before its class, where a parameter's name tells it.
 
+    Each layer of a recurrent module becomes a module in it.
+
     >>> values = [{"id": 0, "name": "net.0.weight"}, {"id": 1, "name": ""}]
     >>> op = {"phase": "forward", "inputs": [0, 1], "module": ["Sequential", "0"]}
     >>> made = with_variables({"program": {"classes": {"Sequential": {"0": "Linear"}}}, "values": values, "ops": [op]})
@@ -81,14 +88,26 @@ def with_variables(record: dict) -> dict:
     for outermost, group in groupby(forward, lambda op: (op.get("module") or [""])[0]):
         stretch = list(group)
         owners = [variable_of(op, names) for op in stretch] if outermost else []
-        now = next(filter(None, owners), "")
+        now, layer, within = next(filter(None, owners), ""), "", []
         for op, owner in zip(stretch, owners):
             now = owner or now
+            path = [now or outermost, *op["module"][1:]] if outermost else []
             if now and now != outermost:
-                found[id(op)] = [now, *op["module"][1:]]
+                found[id(op)] = path
                 classes[now] = {**known.get(outermost, {}), "": outermost}
+            reads = [BEGUN.search(names.get(i, "")) for i in op["inputs"] if not isinstance(i, dict)]
+            begun = next((one[1] for one in reads if one), "")
+            layer, within = (begun, path) if begun else (layer, within)
+            if layer and path == within:
+                found[id(op)] = [*path, f"{module_name(path)} layer {layer.replace('_', ' ')}"]
     ops = [{**op, "module": found[id(op)]} if id(op) in found else op for op in record["ops"]]
     return {**record, "program": {**record["program"], "classes": classes}, "ops": ops}
+
+
+def steps_of(level: str, ops: list[dict]) -> int:
+    """Return the number of time steps in a layer of nn.LSTM, nn.GRU or nn.RNN; 0 for another module."""
+    weights = [op["inputs"][1] for op in ops if op["name"] == "linear"] if LAYER.search(level) else []
+    return max(Counter(weights).values(), default=0)
 
 
 def variable_of(op: dict, names: Mapping[int, str]) -> str:

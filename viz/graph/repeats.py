@@ -43,8 +43,13 @@ def repeats(marks: Sequence[Hashable]) -> Iterator[tuple[int, int, int]]:
 
 
 def mark(ops: list[dict]) -> tuple:
-    """Return what stretches of operations have in common if they do the same: names and lines, and modules without numbers."""
-    return tuple((op["name"], *place(op), re.sub(r"\d+", "", "/".join(op.get("module", ())))) for op in ops)
+    """Return what stretches of operations have in common if they do the same: names and lines, and modules without numbers.
+
+    No stretch is equal to one with a collective.
+    """
+    modules = lambda op: re.sub(r"\d+", "", "/".join(op.get("module", ())))
+    lanes = lambda op: (*op.get("lanes", ()), op["id"] if op.get("transfers") else None)
+    return tuple((op["name"], *place(op), modules(op), *lanes(op)) for op in ops)
 
 
 def place(op: dict) -> tuple:

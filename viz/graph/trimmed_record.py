@@ -219,7 +219,7 @@ def parts_of(record: dict) -> dict[int, str]:
     """Return "setup" or "update" for each operation that is one of them, by id.
 
     Updates are computed from gradients, and written, by a training step; setup leads to parameters and nowhere
-    else, or fills a tensor without a history.
+    else, or makes a buffer in a module's constructor, or fills a tensor without a history.
 
     >>> values = [{"id": 0, "kind": "constant"}, {"id": 1, "kind": "parameter"}, {"id": 2, "kind": "computed"}]
     >>> ops = [{"id": i, "phase": "forward", "inputs": [i], "outputs": [i + 1], "edges": []} for i in (0, 1)]
@@ -242,6 +242,7 @@ def parts_of(record: dict) -> dict[int, str]:
         if op["phase"] == "update" and any((v, rounds[op["id"]]) in into for v in op["outputs"]):
             found[op["id"]] = "update"
             into |= {(v, rounds[op["id"]]) for v in tensors(op)}
+    named = {value["id"] for value in record["values"] if "." in (value.get("name") or "")}
     needed = {v for op in record["ops"] if op["phase"] == "backward" for v in tensors(op)}
     read = needed | {v for op in ops for v in tensors(op)}
     needed |= {value for value in record.get("outputs", ()) if kinds[value] != "parameter"}
@@ -250,13 +251,20 @@ def parts_of(record: dict) -> dict[int, str]:
         if op["id"] in found or received(op):
             needed.update(tensors(op) if op["id"] not in found else ())
             continue
-        begun = [kinds[v] == "parameter" or v in read and v not in needed for v in op["outputs"]]
+        begun = [
+            kinds[v] == "parameter" or v in named and built(op) or v in read and v not in needed for v in op["outputs"]
+        ]
         filled = op.get("name") in FILLS and op.get("inplace") and made.isdisjoint(tensors(op))
         if (filled or begun and all(begun)) and not op.get("edges"):
             found[op["id"]] = "setup"
         else:
             needed.update(tensors(op))
     return found
+
+
+def built(op: dict) -> bool:
+    """Return True if a constructor runs an operation, as those that make the buffers of a module."""
+    return ((op.get("where") or {}).get("function") or "").endswith("__init__")
 
 
 def received(op: dict) -> bool:
