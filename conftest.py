@@ -1,5 +1,5 @@
-"""Leaves out the examples of what needs PyTorch where it is not installed, counts what becomes of the mistakes, and runs the
-suites on another device where that is asked for: `pytest --device cuda tests/ops`."""
+"""Leaves out what needs PyTorch where it is not installed, counts what becomes of the mistakes, and runs the suites on another
+device where that is asked for: `pytest --device cuda tests/ops`."""
 
 import faulthandler
 import gc
@@ -23,7 +23,7 @@ CELLS = [
 ]  # tests/lessons runs them
 PROGRAMS = ["tests/programs/scripts/*"]  # for PyTorch; tests/programs runs them
 CHOOSE_THEMSELVES = Path(__file__).parent / "tests" / "kernels" / "cuda"
-collect_ignore_glob = CELLS + PROGRAMS + ([] if find_spec("torch") else ["viz/pytorch/*"])
+collect_ignore_glob = CELLS + PROGRAMS + ([] if find_spec("torch") else ["viz/pytorch/*", "tests/parity/*"])
 collect_ignore_glob += [] if find_spec("mpi4py") else ["minigrad/distributed/*"]
 collect_ignore_glob += [] if find_spec("anywidget") else ["viz/notebook/widget.py", "viz/notebook/live.py"]
 
@@ -58,9 +58,11 @@ def pytest_configure(config):
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items):
-    """Mark those of the lists."""
+    """Mark those of the lists, and those beside PyTorch."""
     for item in items:
         file, _, test = item.nodeid.partition("::")
+        if file.startswith("tests/parity/"):
+            item.add_marker("parity")
         for mark, beginnings in LISTED.items():
             if file in beginnings and test.startswith(beginnings[file]):
                 item.add_marker(mark)

@@ -8,13 +8,7 @@ import importlib.metadata
 import os
 import platform
 
-THREADS = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-)
+THREADS = "OMP_NUM_THREADS OPENBLAS_NUM_THREADS MKL_NUM_THREADS NUMEXPR_NUM_THREADS VECLIB_MAXIMUM_THREADS".split()
 SETTINGS = ("OPENBLAS_CORETYPE",)  # also changes the figures: products in NumPy, and so in minigrad, mygrad, autograd
 XLA = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 PACKAGES = ("numpy", "numba", "torch", "jax", "mygrad", "autograd")

@@ -3,8 +3,6 @@
 Submitted notebooks are read here, too: `sources` checks everything in a file, which may be damaged or hostile.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

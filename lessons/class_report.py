@@ -5,8 +5,6 @@ same key, or else the same words, whatever numbers are in them.  Names, answers 
 escapes all of them.
 """
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterable, Sequence

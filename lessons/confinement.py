@@ -5,8 +5,6 @@ So bubblewrap starts with an empty file system.  It adds the system's programs, 
 read-only, and one writable folder.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import shutil

@@ -4,8 +4,6 @@ A page names no other student.  It is a single file without scripts.  Its pictur
 are embedded as images, in which a browser runs nothing.
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterable, Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ The numbers are short, such as 0.7 or -1.3, never 1, and all different: ones wou
 The same learner gets the same ones in an exercise, so a verdict, its picture and a second try agree.
 """
 
-from __future__ import annotations
-
 import contextlib
 import getpass
 import inspect

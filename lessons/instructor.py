@@ -3,8 +3,6 @@
 The mistakes are read from the source of the check: the messages of `Wrong`, and the reasons in its tables of wrong values.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Launch a learner's kernel, and raise Wrong if it writes too little, too much, or in a race: for the lessons on GPUs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from contextlib import nullcontext
 from typing import Any

@@ -1,7 +1,5 @@
 """Check that an answer is a loop: it reads and writes one number at a time, and Numba compiles it."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 from collections.abc import Callable, Iterable

@@ -4,8 +4,6 @@ It hides what `lessons.solution` and the instructor's notebooks show.  It cannot
 nor the formulas in checks of programs: they run on the student's machine.
 """
 
-from __future__ import annotations
-
 import ast
 import base64
 import hashlib

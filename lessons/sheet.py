@@ -3,8 +3,6 @@
 The metadata of a sheet names its title, the student and the exercises, so that `check` and `grade` know the numbers.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import random

@@ -1,7 +1,5 @@
 """Whose notebook it is: from its file name, from a pattern of the teacher, or from the list of the class."""
 
-from __future__ import annotations
-
 import csv
 import re
 import unicodedata

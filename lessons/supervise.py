@@ -14,8 +14,6 @@ machine meanwhile, since memory ran out}.
 The grader runs this file by its path, once for each notebook, so it imports only the standard library.
 """
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os

@@ -1,7 +1,5 @@
 """The table of grades, which a spreadsheet reads, and the table of marks that a teacher writes."""
 
-from __future__ import annotations
-
 import csv
 import math
 import re

@@ -3,8 +3,6 @@
 TRACKS is the only place that states them.  The list at the terminal, the site and its navigation read it.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterable
 from dataclasses import dataclass

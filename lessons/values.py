@@ -1,7 +1,5 @@
 """Expectations for answers that are values: numbers, tensors, words.  They are part of `lessons.expect`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any

@@ -1,7 +1,5 @@
 """Write files completely or not at all, and leave nothing unfinished behind."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import shutil

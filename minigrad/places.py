@@ -319,9 +319,20 @@ SIMPLE = ast.Name, ast.Attribute, ast.Call, ast.Subscript
 LONGEST = 40  # characters of code that a fix repeats
 
 
+class Note(str):
+    """A note of an error that says where something is: `words`, and the line."""
+
+    words: str
+    place: Place
+
+
 def noted(what: str, place: Place | None) -> list[str]:
     """Return a note for an error that says where something is; no note if that is unknown."""
-    return [] if place is None else [f"{what} at {place}"]
+    if place is None:
+        return []
+    made = Note(f"{what} at {place}")
+    made.words, made.place = what, place
+    return [made]
 
 
 def users_part(tb: TracebackType | None) -> TracebackType | None:

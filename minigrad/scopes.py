@@ -4,8 +4,6 @@ Ctrl-C may come between two instructions, also while a `with` begins or ends. So
 undo runs twice: one Ctrl-C stops only one of the two.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

@@ -3,8 +3,6 @@
 The compiled kernels are stored in the cache folder (cache.py), so that later programs need not wait.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -5,8 +5,6 @@ them.  Here one for each worker does that, and then forks for each program.  A n
 Python or a library starts, and on systems where forking is not safe.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import functools
@@ -22,38 +20,11 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-IMPORTED = [
-    "minigrad",
-    "lessons",
-    "viz",
-    "viz.commands.app",
-    "viz.drawing",
-    "viz.formats.export",
-    "viz.formats.sketch",
-    "viz.viewer",
-    "minigrad.compat",
-    "matplotlib.pyplot",
-    "matplotlib.backends.backend_agg",
-    "matplotlib.backends.backend_pdf",
-    "PIL.features",
-    "fontTools.subset",
-    "numba",
-    "pygraphviz",
-    "cyclopts",
-    "rich",
-    "docstring_parser",
-]
+IMPORTED = """minigrad lessons viz viz.commands.app viz.drawing viz.formats.export viz.formats.sketch viz.viewer
+    minigrad.compat matplotlib.pyplot matplotlib.backends.backend_agg matplotlib.backends.backend_pdf PIL.features
+    fontTools.subset numba pygraphviz cyclopts rich docstring_parser""".split()
 # what Python and the libraries read when they are loaded
-READ_AT_START = (
-    "PYTHON",
-    "NUMBA",
-    "MINIGRAD_GENERIC",
-    "MINIGRAD_DEBUG",
-    "MINIGRAD_VIZ",
-    "MINIGRAD_CUDA",
-    "MALLOC",
-    "GLIBC",
-)
+READ_AT_START = tuple("PYTHON NUMBA MINIGRAD_GENERIC MINIGRAD_DEBUG MINIGRAD_VIZ MINIGRAD_CUDA MALLOC GLIBC".split())
 LONGEST = 1 << 17  # bytes of a message
 SPENT: list[float] = []  # seconds of processor time of each program
 Done = subprocess.CompletedProcess[bytes]

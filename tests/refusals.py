@@ -61,12 +61,6 @@ def raised(module: Any, text: str, lend: Any = None) -> Exception | None:
     return None
 
 
-def marked(cases: list, processor: dict[str, str]) -> list:
-    """Return the cases as parameters; those whose text is in `processor` are about it alone, for the reason there."""
-    marks = lambda text: [pytest.mark.cpu(processor[text])] if text in processor else []
-    return [pytest.param(case, id=case[0], marks=marks(case[0])) for case in cases]
-
-
 def check(text: str, who: str, *words: str, lend: Any = None) -> None:
     """Check that minigrad refuses the call with an error that names the function, the words, the line and a fix."""
     e = raised(minigrad, text, lend)
@@ -83,6 +77,18 @@ def check(text: str, who: str, *words: str, lend: Any = None) -> None:
     with minigrad.autograd.detect_anomaly(check_nan=False):  # where nothing is written out
         again = raised(minigrad, text, lend)
     assert isinstance(again, type(e)) and (again.operation, again.remedy) == (who, e.remedy), again
+
+
+def each(cases: list, lend: Any = None, about_cpu: Any = ()) -> Any:
+    """Return the test that checks each case; those whose text is in `about_cpu` are about it alone, for the reason there."""
+    marks = lambda text: [pytest.mark.cpu(about_cpu[text])] if text in about_cpu else []
+    parameters = [pytest.param(case, id=case[0], marks=marks(case[0])) for case in cases]
+
+    @pytest.mark.parametrize("case", parameters)
+    def test(case: tuple) -> None:
+        check(*case, lend=lend)
+
+    return test
 
 
 def check_type(oracle: Any, text: str, lend: Any = None) -> None:

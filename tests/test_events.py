@@ -11,6 +11,7 @@ import pytest
 import minigrad as torch
 from minigrad.core.frames import current, enter
 from minigrad.events import Events, Interceptor, Observer, Services, events, services, unheard
+from tests.functions import custom
 
 PACKAGE = Path(torch.__file__).parent
 EVENTS, QUESTIONS = ([name for name in vars(kind) if not name.startswith("_")] for kind in (Observer, Interceptor))
@@ -124,14 +125,7 @@ def test_observers_of_the_process_hear_what_happens_in_it(observed):
     observed(Log())
     x = torch.randn(2, requires_grad=True)
 
-    class Double(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * 2
+    Double = custom("Double", forward=lambda ctx, x: x * 2, backward=lambda ctx, g: g * 2)
 
     y = torch.nn.Identity()(Double.apply(x)).sum()
     torch.autograd.grad(y, x)

@@ -4,8 +4,6 @@ The workflow of the tests writes this table into its summary, so that a reviewer
 tests/test_weight.py has the ceilings.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections import defaultdict

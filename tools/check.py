@@ -5,8 +5,6 @@ that changed run too, except those that need PyTorch. If the table has nothing f
 `.ci/run` stays the complete check.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -4,8 +4,6 @@ Each line has a version and a path. Interpreters on the PATH come first, then py
 error. This module runs before any environment exists, so it imports the standard library alone.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

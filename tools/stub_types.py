@@ -5,8 +5,6 @@ that says more than Any stays. tests/test_stubs.py checks the result: all sample
 pyright, and must return what the stub says.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterator
 from typing import Any

@@ -3,8 +3,6 @@
 Each set is installed into an environment in .cache/versions. The arguments go to pytest.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

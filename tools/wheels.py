@@ -3,8 +3,6 @@
 The environments are in .cache/wheel. The tests that run the lessons from a wheel use them (tests/lessons/test_wheel.py).
 """
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import shutil

@@ -7,8 +7,6 @@ a picture in a notebook whose numbers Python reads and sets.  `from_torch` recor
 a PyTorch program.  The command line is in cli.
 """
 
-from __future__ import annotations
-
 import importlib
 from typing import TYPE_CHECKING, Any
 

@@ -5,8 +5,6 @@ demo/ pictures of one training step (forward, backward and jvp passes, a film, a
 histograms of values and gradients) and of the gradients over all steps (a figure and a film).
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

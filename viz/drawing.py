@@ -31,7 +31,7 @@ from .layout.themes import LIGHT, THEMES, Theme
 from .programs.recorded import recorded, validated
 from .programs.run_program import document_of
 from .text import counted
-from .view import ADDED, BRIEF, COLORS, PASSES, RANKDIRS, SHOW, SIZES, SMALL, View, view_of
+from .view import ADDED, BRIEF, COLORS, PASSES, RANKDIRS, SHOW, SIZES, SMALL, TEXT, View, view_of
 
 
 def draw(
@@ -234,8 +234,7 @@ class Drawing:
         return self.placed[2]
 
     def _cards(self, graph: Graph, together: bool = False) -> dict[str, Card]:
-        passes = self.drawn if together or self.view.slide else tuple(self.graph.passes)
-        return {node.key: card_of(graph, node, passes, together, self.drawn) for node in graph.nodes}
+        return {node.key: card_of(graph, node, self.drawn, together) for node in graph.nodes}
 
     def _placed(self, graph: Graph, cards_of: Callable[[Graph], dict[str, Card]]) -> slide.Placed:
         if self.view.slide:
@@ -252,7 +251,7 @@ class Drawing:
 
     def _pages(self, placed: slide.Placed) -> dict[str, Picture]:
         """Return the picture of each pass on a layout."""
-        made = {name: picture(*placed, name) for name in self.drawn}
+        made = {name: picture(*placed, name, self.drawn) for name in self.drawn}
         for name in [] if self.view.slide else self.directions:
             if name in made:
                 made[name] = below(made[name], self.directions[name])
@@ -301,8 +300,10 @@ class Drawing:
         """Return a plain-text drawing, with all passes beside one graph."""
         from .formats.sketch import sketch
 
+        graph = copy(self.graph)
+        graph.view = replace(graph.view, columns=max(graph.view.columns, TEXT))  # text has room for whole calls
         remarks = "".join(f"{self.directions[name]}\n" for name in self.drawn if name in self.directions)
-        return sketch(self.graph, self.cards, list(self.drawn)) + remarks
+        return sketch(graph, self._cards(graph), list(self.drawn)) + remarks
 
     def png(self, scale: float = 2.0) -> bytes:
         """Return a PNG with `scale` pixels per unit; several passes are side by side."""

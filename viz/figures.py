@@ -7,6 +7,7 @@ of several processes computes, waits and communicates.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -97,7 +98,9 @@ def saved_memory(record: Any) -> Figure:
         axes.axvline(turn - 0.5, color="#566171", linewidth=1, linestyle="dashed")
         for at, word, side in ((turn - 0.5, "forward ", "right"), (turn - 0.5, " backward", "left")):
             axes.annotate(word, (at, 1), xycoords=("data", "axes fraction"), ha=side, va="top", color="#566171")
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda amount, _: size(int(amount))))
+    unit = 1024 ** int(math.log(max(*kept, 1), 1024))  # ticks are round numbers of bytes, kB or MB
+    axes.set_yticks(unit * MaxNLocator(5, integer=unit == 1, steps=[1, 2, 5, 10]).tick_values(0, max(*kept, 1) / unit))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda amount, _: size(int(amount)).replace(".0 ", " ")))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_ylim(0, 1.15 * max(*kept, 1))
     _plain(axes)

@@ -5,13 +5,12 @@ viewer/model.js formats numbers by the same rule.
 All text that comes from a user passes through `clean`, so no name can break an SVG, a PDF or a terminal.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import textwrap
 import unicodedata
 from collections.abc import Sequence
+from itertools import pairwise
 
 WHOLE = 6  # values with more elements are summarized
 EXPONENT = re.compile(r"e\+?(-?)0*(\d+)")  # e+09, e-07
@@ -20,6 +19,8 @@ BREAKS = re.compile(r"(?<=.)[(,]|\w(?=\.[A-Za-z])")
 ROW = re.compile(r"\[[^\[\]]*\]")  # of a matrix, and an index
 BLANKS = re.compile("[\t\r\n\u2028\u2029]")
 WORDS = ("nan", "inf", "-inf")  # of a record, for the numbers that JSON lacks
+PAIRS = {"(": ")", "[": "]", "{": "}"}
+OPERATORS = ",+-*/@%<>=&|^"
 ROUND = 1e7  # numbers from here on have an exponent
 
 
@@ -322,6 +323,26 @@ def shorten(text: str, width: int) -> str:
     """
     text = clean(text)
     return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def cut(formula: str, width: int) -> str:
+    """Cut a call or a formula to at most `width` characters, after an argument or an operator.
+
+    >>> cut("batch_norm(v3, net.layer1[0].bn1.weight, 0.1)", 20), cut("w * (g - (g * w).sum(1, keepdim=True))", 30)
+    ('batch_norm(v3, …)', 'w * (g - (g * w).sum(1, …))')
+    """
+    formula = clean(formula)
+    if len(formula) <= width:
+        return formula
+    closing, best = "", ""
+    for i, (before, char) in enumerate(pairwise(" " + formula)):
+        if char in PAIRS:
+            closing = PAIRS[char] + closing
+        elif closing and char == closing[0]:
+            closing = closing[1:]
+        if (char == "(" or char == " " and before in OPERATORS) and i + 2 + len(closing) <= width:
+            best = f"{formula[: i + 1]}…{closing}"
+    return best or shorten(formula, width)
 
 
 def wrap(text: str, width: int, most: int) -> list[str]:

@@ -1,7 +1,5 @@
 """The film of a training run: each layer's gradient norm as a bar, step by step, as a GIF or a self-contained page."""
 
-from __future__ import annotations
-
 import base64
 import io
 from collections.abc import Mapping, Sequence
@@ -91,10 +89,11 @@ def _frame(figure, names: list[str], history: Mapping, means: Mapping, step: int
     now = [history[name][min(step, len(history[name]) - 1)] if len(history[name]) else 0.0 for name in names]
     mean = [means[name][min(step, len(means[name]) - 1)] if means[name] else 0.0 for name in names]
     rows = range(len(names))
-    axes.barh(rows, [x - least for x in mean], left=least, color="#1f4e8c", height=0.6)
-    axes.plot(now, rows, linestyle="none", marker="d", color="#b2443c")
+    axes.barh(rows, [x - least for x in mean], left=least, color="#1f4e8c", height=0.6, label="running mean")
+    axes.plot(now, rows, linestyle="none", marker="d", color="#b2443c", label="this step")
     axes.set_xlim(least, most)
     axes.set_yticks(rows, [shorten(name, 32) for name in names], parse_math=False)
     axes.invert_yaxis()
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_title(f"step {step + 1} of {steps}", loc="left", fontweight="bold")
+    axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False)

@@ -1,7 +1,5 @@
 """The contents of a picture: the passes, the parts of cards, the direction and the size that are asked for."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -21,6 +19,7 @@ RANKDIRS = ("TB", "BT", "LR", "RL")
 SIZES = ("slide",)
 COLORS = ("grad", "memory", "time")
 SMALL = 12  # operations in a small picture, which draws all
+TEXT = 72  # characters of a line of plain text
 BRIEF = 30  # columns of a card in a larger picture
 
 

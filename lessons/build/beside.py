@@ -1,7 +1,5 @@
 """A learner's definitions beside those of minigrad that do the same: in a notebook two columns, in text one after the other."""
 
-from __future__ import annotations
-
 import html
 import inspect
 import textwrap

@@ -1,7 +1,5 @@
 """Expectations for the steps: a learner's engine against minigrad, with random numbers and random incoming gradients."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -6,8 +6,6 @@ dtype in the record.  kernels/cuda/exchange.py lends the memory of a GPU.
 Source: dmlc.github.io/dlpack.
 """
 
-from __future__ import annotations
-
 import ctypes
 from typing import Any
 

@@ -11,8 +11,6 @@ whole small operation; setting the variable directly takes a tenth of that:
 np.float64(inf)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextvars import ContextVar, copy_context
 from functools import partial

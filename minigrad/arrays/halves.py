@@ -4,8 +4,6 @@ PyTorch does the same, so that formulas, NumPy's functions and kernels need no c
 between `widened` and `narrowed`; rules that only move elements take halves unchanged (Primitive.takes_half).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

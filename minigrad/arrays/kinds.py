@@ -1,7 +1,5 @@
 """The kinds of arrays that tensors hold: NumPy's and, once minigrad/kernels/cuda is loaded, arrays in a GPU's memory."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any, TypeAlias
 

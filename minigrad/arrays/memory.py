@@ -1,7 +1,5 @@
 """Find an array's address, the owner of its memory and the order of its dimensions there; copy arrays with their layout."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from operator import itemgetter

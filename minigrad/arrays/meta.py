@@ -5,8 +5,6 @@ they do for a GPU: they read shapes, and choose the results' shapes.  Their requ
 launches) go to `NOWHERE` while `inside.active` is set, which does nothing.  So no GPU is needed.
 """
 
-from __future__ import annotations
-
 import functools
 import threading
 from collections.abc import Callable, Iterator

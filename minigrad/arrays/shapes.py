@@ -1,7 +1,5 @@
 """Check that shapes broadcast together, suggest a fix if they do not, and draw them below each other."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 
@@ -60,7 +58,14 @@ def broadcast_shape(*shapes: tuple) -> tuple:
     return tuple(found[::-1])
 
 
-def sketch(shapes: dict[str, Sequence], marked: Iterable[int] | None = None) -> str:
+class Sketch(str):
+    """Shapes below each other, as text; `rows` has their names and aligned sizes, as words, `marked` the columns to mark."""
+
+    rows: list[tuple[str, tuple[str, ...]]]
+    marked: list[int]
+
+
+def sketch(shapes: dict[str, Sequence], marked: Iterable[int] | None = None) -> Sketch:
     """Draw shapes below each other, aligned as for broadcasting, with a mark under the sizes that do not broadcast.
 
     "" stands for a gap.  `marked` names the columns to mark, counted from the end, instead of those that do not broadcast.
@@ -78,11 +83,13 @@ def sketch(shapes: dict[str, Sequence], marked: Iterable[int] | None = None) -> 
     rows = [("",) * (rank - len(s)) + tuple(map(str, s)) for s in shapes.values()]
     if marked is None:
         marked = [d - rank for d in range(rank) if len({row[d] for row in rows} - {"", "1"}) > 1]
-    places = {d % rank for d in marked} if rank else ()
+    places = sorted({d % rank for d in marked}) if rank else []
     marks = tuple("^" if d in places else "" for d in range(rank))
     columns = [c for c in zip(*rows, marks) if any(c[:-1])]
     widths = [max(map(len, c)) for c in columns]
     first = max(map(len, shapes))
     lines = zip([*shapes, ""], zip(*columns) if columns else [()] * (len(rows) + 1))
     drawn = [f"{n:{first}}   " + " ".join(c.rjust(w) for c, w in zip(row, widths)) for n, row in lines]
-    return "\n".join(line.rstrip() for line in drawn).rstrip()
+    made = Sketch("\n".join(line.rstrip() for line in drawn).rstrip())
+    made.rows, made.marked = [*zip(shapes, rows)], places
+    return made

@@ -3,8 +3,6 @@
 They are arrays of shape (input elements, output elements).  gradcheck.py compares them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import numpy as np

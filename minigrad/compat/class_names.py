@@ -5,8 +5,6 @@ Programs print types, and tell layers from their own modules by `type(layer).__m
 Python's `inspect` finds a class's source by its module, so `inspect.getfile` asks for the defining one, too.
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 import sys

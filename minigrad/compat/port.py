@@ -6,8 +6,6 @@ of its class.  Layers with literal arguments are created on the device `meta`, w
 are listed, too.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 from collections.abc import Iterable, Iterator

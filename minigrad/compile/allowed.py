@@ -3,8 +3,6 @@
 Everything that is not listed here runs eagerly. User functions are not listed: their source decides (user_code.py).
 """
 
-from __future__ import annotations
-
 import builtins
 import contextlib
 import functools

@@ -4,8 +4,6 @@ An attribute from outside becomes a guard (guards.py), where its object is one t
 runs code on its way is called with checks, or ends the capture. checks.py has the checks of all other syntax.
 """
 
-from __future__ import annotations
-
 import collections
 import enum
 import math

@@ -6,8 +6,6 @@ the new value can often be stored there directly, without an extra array: `writt
 loops.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from .fuse import LOOPED, FusedGroup, element_read, loop_index, of_rows

@@ -4,8 +4,6 @@ An array gets a new value at every write, so that the steps are a program withou
 and rules.py turn them into operations that can be fused. `Refused` carries the reason if there is no such program.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -8,8 +8,6 @@ products, calls. When a view is read, index arithmetic finds its element, and co
 computed. Next: postponing.py, then buffers.py, which allocates memory for values read outside their loop.
 """
 
-from __future__ import annotations
-
 import ast
 import itertools
 import math

@@ -5,8 +5,6 @@ A map computes one formula for each element, a reduction a sum or maximum. A vie
 decide which methods to call for which operation.
 """
 
-from __future__ import annotations
-
 import ast
 import itertools
 from collections import Counter

@@ -5,8 +5,6 @@ one kernel serves all parameters at all steps; the numbers it takes are computed
 optim/one_pass.py calls these kernels.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple

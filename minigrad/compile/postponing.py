@@ -5,8 +5,6 @@ with several readers is computed again in each of them if it is simple arithmeti
 one number for each row, do not count: they are kept instead of the result.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -5,8 +5,6 @@ a `dot`, for which library_calls.py writes a BLAS call, or one call for each mat
 products of the parts of one array are joined, and a factor read by many products is copied into a faster layout.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 from typing import Any

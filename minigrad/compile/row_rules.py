@@ -3,8 +3,6 @@
 fuse.py merges these operations with the maps and reductions around them into one pass over the lines.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

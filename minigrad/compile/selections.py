@@ -6,8 +6,6 @@ for pointwise operations and for sums and means over everything. Any other use o
 capture at the line of `x[mask]`.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

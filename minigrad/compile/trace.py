@@ -6,8 +6,6 @@ later through another view is refused too. A recording (recorder.py) contains wh
 capture contains what is needed to run the program again without Python.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

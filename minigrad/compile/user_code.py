@@ -5,8 +5,6 @@
 looks each name up when it is read (`Globals` in checks.py); variables of enclosing functions become such names as well.
 """
 
-from __future__ import annotations
-
 import ast
 import copy
 import linecache

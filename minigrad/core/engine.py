@@ -7,8 +7,6 @@ ordinary operations, so that one mechanism gives derivatives of any order (a `st
 those with hooks, which are called as soon as their gradient is complete, while the rest still runs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from heapq import heappop, heappush

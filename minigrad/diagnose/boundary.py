@@ -5,8 +5,6 @@ the table have their own (ops/public_functions.py).  The handler costs one call,
 Then the annotation of a parameter, or the expression that failed inside, tells which argument is wrong.
 """
 
-from __future__ import annotations
-
 import ast
 import dis
 import inspect

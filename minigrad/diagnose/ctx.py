@@ -3,8 +3,6 @@
 Nothing here runs for a ctx without attributes and marks.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Callable, Iterator, Sequence

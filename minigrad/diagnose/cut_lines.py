@@ -5,8 +5,6 @@ the graph if a variable with history goes in and the result has none.  A call of
 its body.  Debug mode, which notes each cut as it happens, does not need this.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable, Iterator
 from typing import Any

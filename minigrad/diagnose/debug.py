@@ -4,8 +4,6 @@ While it is on, each result and each node remembers its operation and the user's
 tensor with its contents in forward (observer.py).  `minigrad.debug` (autograd/anomaly.py) and MINIGRAD_DEBUG=1 turn it on.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 import zlib

@@ -3,8 +3,6 @@
 Debug mode knows why a result is not tracked.  Without it the user's program is read once an error is certain (cut_lines.py).
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import sys

@@ -4,8 +4,6 @@ They find mistakes that no number shows: the gradients are valid, but of another
 the program is checked at its first backwards only (a function may differentiate several models), so training does not pay.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any

@@ -4,8 +4,6 @@ A backward is differentiable if it computes with tensors from the incoming gradi
 and tensors that forward has computed, have no history.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ here.  Two checks go further: gradients returned for the wrong argument, and a b
 reads its incoming gradient or tangents.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any

@@ -1,7 +1,5 @@
 """Mistakes about hooks: their arguments and results, and when and how often they are registered."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import textwrap

@@ -4,8 +4,6 @@ cut_lines.py asks this file where a history ends, and tables give the reason and
 operation by.  No code of the user runs.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 from types import ModuleType

@@ -1,7 +1,5 @@
 """Mistakes about tensors that require grad, their `.grad`, and the tensors of transforms."""
 
-from __future__ import annotations
-
 from threading import current_thread, main_thread
 from typing import Any
 

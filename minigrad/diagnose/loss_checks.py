@@ -3,8 +3,6 @@
 They are found in the graph of a loss, at the first backwards of a line, and the user's program is read for the line.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 from collections.abc import Iterator, Sequence

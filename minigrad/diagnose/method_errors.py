@@ -4,8 +4,6 @@ Python's own errors name neither the Function nor the fix.  An error that breaks
 parameters, a tuple used like the tensor in it) is raised again with both, as the same type.
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 from typing import Any

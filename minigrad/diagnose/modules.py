@@ -1,7 +1,5 @@
 """Errors and warnings for mistakes in the use of modules, and in the loading of their states."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping

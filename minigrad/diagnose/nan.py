@@ -6,8 +6,6 @@ are read when a gradient is NaN or backward starts from NaN.  Compiled kernels, 
 GPU send no signal: detect_anomaly checks every number.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterable
 from itertools import takewhile

@@ -4,8 +4,6 @@ The forward pass has remembered the first operations that produced NaN (nan.py).
 run once more while every number is checked.  A parameter with huge values explains the rest.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """The observer of debug mode and anomaly detection: it takes the notes that are too expensive to take always."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

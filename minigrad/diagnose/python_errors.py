@@ -4,8 +4,6 @@
 error's notes (PEP 678), and says nothing about errors that have nothing to do with tensors.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import sys

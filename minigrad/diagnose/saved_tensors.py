@@ -5,8 +5,6 @@ it contain the root of that backward?  The search runs only when an error is rai
 backward(retain_graph=True), the numbers at its last calls are kept, and after some rounds its graph is checked.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict, deque
 from collections.abc import Sequence
@@ -118,7 +116,7 @@ def modified(node: Any, saved: Any) -> Exception:
         f"{which}a tensor of shape {tuple(saved.tensor.shape)} that it saved for backward{more}, has been modified by an "
         f"inplace operation: it is at version {version(t)}, expected version {saved.version}"
     )
-    notes = [f"last written by {t._ver.writer} at {t._ver.place}"] if t._ver.writer else []
+    notes = noted(f"last written by {t._ver.writer}", t._ver.place) if t._ver.writer else []
     place = running_place()
     notes += alias_of(t)
     if node._seq < last_round(place):

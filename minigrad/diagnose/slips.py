@@ -4,8 +4,6 @@ loop's variable, and an expression of which Python takes a plain value.
 Python accepts all of these.  Lines that look like one are found by a pattern; only then is the program parsed.
 """
 
-from __future__ import annotations
-
 import ast
 import linecache
 import re

@@ -1,7 +1,5 @@
 """Mistakes that only a transform finds: Functions in the wrong form, writes that would escape, and faulty vmap rules."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 

@@ -4,8 +4,6 @@ The kinds follow from annotations.  A parameter that takes several kinds is anno
 which means the same in every function of PyTorch.
 """
 
-from __future__ import annotations
-
 import inspect
 import numbers
 from collections.abc import Callable, Mapping, Sequence

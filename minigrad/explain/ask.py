@@ -1,7 +1,5 @@
 """The forms of a question to `explain`, each turned into a derivative in a recording."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import FrameType
 from typing import Any

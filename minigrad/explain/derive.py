@@ -1,7 +1,5 @@
 """The derivation of one derivative: the steps that lead to it, the paths they form, and the contribution of each path."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterator

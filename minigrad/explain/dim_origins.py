@@ -4,8 +4,6 @@ An operation names its rule (`dimensions`) if there is more to say than which di
 the operation runs again with one dimension changed at a time. What no rule finds counts as set by the operation.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """An explanation as plain data; it displays itself as text (blackboard.py) and in notebooks."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from ..record.labels import tangent, written

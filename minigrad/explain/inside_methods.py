@@ -3,8 +3,6 @@
 They come from the record, which has the calls of the methods if it was made with `inside=True` (record/inner_calls.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
 

@@ -4,8 +4,6 @@ In reverse mode, a link leads from the results of an operation back to one of it
 to a result. A value's derivative is the sum of its links' contributions, plus the part that starts at the value.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import dataclass
 

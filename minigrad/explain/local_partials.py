@@ -5,8 +5,6 @@ one element of the result, gives a row. No user code runs again, so custom Funct
 with the recorded ones before they are shown.
 """
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

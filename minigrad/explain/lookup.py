@@ -5,8 +5,6 @@ objects in memory, with graphs that backward has kept and the rest of freed ones
 but costs nothing while programs run.
 """
 
-from __future__ import annotations
-
 import gc
 from types import FrameType
 from typing import Any

@@ -6,8 +6,6 @@ run again. A leaf may have changed in the meantime, so all that is left of the f
 with the second one.
 """
 
-from __future__ import annotations
-
 import gc
 
 import numpy as np

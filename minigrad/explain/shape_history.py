@@ -1,7 +1,5 @@
 """The origin of each dimension of a tensor, followed back through a recording or the tensor's graph."""
 
-from __future__ import annotations
-
 import dataclasses
 from types import FrameType
 from typing import Any

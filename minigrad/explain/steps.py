@@ -4,8 +4,6 @@ In reverse mode, a step is a route of a gradient back through an operation; in f
 both cases, each of its numbers is a sum of products: an incoming derivative times a local partial.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 

@@ -1,7 +1,5 @@
 """Names for values of a recording, from the variables and modules of the calling program."""
 
-from __future__ import annotations
-
 from types import FrameType
 from typing import Any
 

@@ -4,8 +4,6 @@ Both evaluate the formulas on the values that a flat node has saved. `pull` does
 (Function.arrays), and leaves large pointwise gradients to kernels.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from ..arrays.halves import widened

@@ -4,8 +4,6 @@ A pointwise operation computes by NumPy's function, its formula or a kernel, the
 source has conversions in it, which widen operands to float32 and round the result once (arrays/halves.py).
 """
 
-from __future__ import annotations
-
 from types import FunctionType
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The names in an operation's generated source: its operands, the values that backward reads, and their readers."""
 
-from __future__ import annotations
-
 import linecache
 import os
 import re

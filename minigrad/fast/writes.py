@@ -1,7 +1,5 @@
 """In-place writes that change no history, such as an optimizer's: directly on the arrays."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import Any

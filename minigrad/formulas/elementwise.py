@@ -1,7 +1,5 @@
 """The spelling of elementwise operations."""
 
-from __future__ import annotations
-
 import ast
 from typing import Any
 

@@ -3,8 +3,6 @@ r"""LaTeX: an expression in textbook notation, \bar{x} = \bar{y} \odot (1 - y^{2
 Gradients have a bar, tangents a dot; \odot multiplies tensors elementwise, and matrix products have no sign.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Collection, Mapping

@@ -1,7 +1,5 @@
 """The spelling of matrix products."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ..core.tensor import Tensor

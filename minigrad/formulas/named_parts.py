@@ -1,7 +1,5 @@
 """Long formulas with named parts: repeated parts get names, and their definitions follow the formula."""
 
-from __future__ import annotations
-
 import ast
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The spelling of operations on shapes, on parts of tensors and by index."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -4,8 +4,6 @@ An operation declares them as `textbook`. They are shown only for numbers for wh
 without 0 in a divisor.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Formulas of derivatives: the rules of an operation, run on the program's values, with names for the values they read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 

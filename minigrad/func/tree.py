@@ -1,7 +1,5 @@
 """Trees of tensors, using optree: nested lists, tuples, named tuples and dicts.  None is a leaf, as in PyTorch."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable
 from typing import Any

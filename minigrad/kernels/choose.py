@@ -4,8 +4,6 @@ It is prepared at the first such call, and then looked up. Pointwise results (po
 (pointwise_gradients.py) and operations on lines (row_kernels.py) share the table; None means that NumPy is as fast.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -5,8 +5,6 @@ instead of `apply` (`on_arrays`).
 For Numba its source text goes into a generated module (`prelude`).
 """
 
-from __future__ import annotations
-
 import ast
 import linecache
 import math

@@ -6,8 +6,6 @@ has float32 constants, because a single float64 would widen the loop. There are 
 most, and would lose signed zeros, quotients of denormals and the order of users' additions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

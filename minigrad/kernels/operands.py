@@ -1,7 +1,5 @@
 """Operands of pointwise operations: conversion to a common dtype, conditions, scalars, and refused dtypes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any

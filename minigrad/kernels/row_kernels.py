@@ -11,8 +11,6 @@ dimensions as 1, EACH the same without them, WEIGHT numbers that broadcast to x,
 the argument with the dimensions of a line, and `scalars` the settings that a kernel takes as numbers.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import cache, lru_cache

@@ -5,8 +5,6 @@ owns a folder on the path to the cache can redirect the path. So files are seale
 bytes, which is stored apart from the cache, in a private folder that no other user can read.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import hmac

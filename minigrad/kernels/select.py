@@ -2,8 +2,6 @@
 generated Numba kernels for large ones (pointwise_calls.py), on the processor or a GPU.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache as kept
 from typing import Any

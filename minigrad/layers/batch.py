@@ -4,8 +4,6 @@ Built-in operations get their rule from their family (ops/base/families.py).  A 
 requests a generated rule with `generate_vmap_rule = True`, which runs each of its methods under a separate vmap (generated.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace

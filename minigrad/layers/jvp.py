@@ -4,8 +4,6 @@ A tangent that could be written to has its own memory, except that a view's tang
 in-place writes keep values and tangents in step.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

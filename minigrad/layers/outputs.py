@@ -5,8 +5,6 @@ tangent again, as for other views (core/graph.py).  A write through the output r
 a derivative of the output raises.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

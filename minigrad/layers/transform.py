@@ -2,8 +2,6 @@
 values of the layer below; grad.py, jvp.py and batch.py define how operations act on them.
 """
 
-from __future__ import annotations
-
 from typing import Any, TypeGuard
 
 from ..arrays.memory import order_in_memory

@@ -5,8 +5,6 @@ belongs to the expression in whose columns its operation ran. A value that no su
 statement or an entry of a dict, has the name by which later lines use it.
 """
 
-from __future__ import annotations
-
 import ast
 import linecache
 from collections.abc import Iterable, Iterator, Sequence

@@ -3,8 +3,6 @@
 As for operations (callbacks.py), the running program only appends to the log; gradient_flow.py evaluates it.
 """
 
-from __future__ import annotations
-
 from time import perf_counter
 from typing import Any
 
@@ -58,11 +56,11 @@ class Running:
             self.old = current()
             enter(self.frame)
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         self.end_sums()
         if self.frame is not None:
             enter(self.old)
-        self.log.append([EventLog.run_ended])
+        self.log.append([EventLog.run_ended, kind is not None])
         for rec in self.nest:
             rec._backward -= 1
             rec._outer = self.outer.pop(0)

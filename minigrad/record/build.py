@@ -19,6 +19,7 @@ from .callers import module_classes
 from .constants import brief
 from .contents import contents_of
 from .cuts import reason, with_derivatives
+from .failure import Failed
 from .gradient_flow import Run
 from .inner_calls import Inside, named_by_author
 from .labels import Frame, Labels, is_state, tangents_of
@@ -150,6 +151,7 @@ def drafted(rec: Any, shown: Sequence[Run] | None = None, results: Collection[in
         program, number.values(), ops, outputs, gradients, times, backwards=backwards, grads=grads
     )
     document.reads = list(reads_of(rec, number))
+    document.error = None if rec.failure is None else rec.failure.entry(ids, number.new)
     moved = set(tangents_of(ops).values())
     for v in document.values:  # the directions of a jacfwd, but not a tangent that the program has in a variable
         v.kind = "tangent" if v.kind == "input" and not v.name and v.id in moved else v.kind
@@ -479,6 +481,8 @@ def words(g: OpEntry) -> str:
     kernel = getattr(event.cls, "kernel", None)
     if kernel is not None and (text := formula.display_text(kernel)):
         return text
+    if event.cls is Failed:
+        return ""
     if not event.cls.primitive:
         return f"{g.name}({', '.join(forward_parameters(event.cls))})"
     names = event.cls.names

@@ -1,7 +1,5 @@
 """The text of an argument that is not a tensor: its repr if that is one short line, else its kind, such as Sequential(...)."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

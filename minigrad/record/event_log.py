@@ -10,8 +10,6 @@ order when the record is read. gradient_flow.py handles the engine's gradients. 
 An entry stores everything that may change before it is evaluated: edges of arguments, a node's saved tensors.
 """
 
-from __future__ import annotations
-
 import gc
 from collections import deque
 from contextlib import contextmanager

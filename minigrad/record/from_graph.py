@@ -3,8 +3,6 @@
 A value that no node has saved is lost, and its summary is empty. A jvp pass needs a recording.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 Gradients are what the engine has: tensors or, in a first-order run (core/engine.py), arrays and single numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, reduce
@@ -119,14 +117,15 @@ class GradientFlow(KeptBytes):
         self._runs.append(run)
         run.seeds = [self.gradient(g) for g in seeds]
 
-    def run_ended(self) -> None:
-        """Note that a backward is over, and drop flows to nodes that needed no gradient."""
+    def run_ended(self, raised: bool) -> None:
+        """Note that a backward is over, and drop flows to nodes that needed no gradient, unless it `raised`."""
         self._open = self._closed.pop()
         if self.beyond is not None:
             self.beyond.ended(self._runs[-1].number)
-        for flows in self._runs.pop().flowing.values():
+        for flows in [] if raised else self._runs[-1].flowing.values():
             for group, edge in flows:
                 group.edges = tuple([flow for flow in group.edges if flow is not edge])
+        self._runs.pop()
 
     def backward_began(self, node: Any) -> None:
         """Note that a node's backward begins; its operations belong to a backward entry of the node's operation."""

@@ -5,8 +5,6 @@ few are kept.  Up to BUDGET elements each cell is an element.  Larger tensors ar
 element of the largest magnitude in it, so that a single spike, NaN or infinity stays visible; a cell of an image is a mean.
 """
 
-from __future__ import annotations
-
 import math
 import string
 

@@ -3,8 +3,6 @@
 Tangents run beside the program at a dual level that only the recording knows.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from typing import Any

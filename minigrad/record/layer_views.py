@@ -4,8 +4,6 @@ An operation comes to the innermost transform first, and each transform passes i
 A sight is the operation as one transform sees it. A Grad layer's nodes belong to the sights one layer down, and so do formulas.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 Debug mode keeps the recording of its last backward alive.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from weakref import WeakKeyDictionary

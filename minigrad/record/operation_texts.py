@@ -31,6 +31,7 @@ from . import schema
 from .call_style import FUNCTIONS, as_operator, as_ordered, by_method, given_as_written, gives_one_tensor, parameters
 from .constants import brief
 from .cuts import Detach
+from .failure import Failed
 from .labels import Labels, as_label
 from .numpy_box import NumPy
 from .unkept import Unkept
@@ -104,8 +105,8 @@ class Wording:
             return
         if not group.events or group.events[0].cls in (DelayedError, NumPy, Unkept):
             return
-        if group.events[0].cls is Detach:
-            op.call = schema.CALLS[group.name].format(self.label(inputs[0]))
+        if (cls := group.events[0].cls) is Detach or cls is Failed:
+            op.call = self.refused(group) if cls is Failed else schema.CALLS[group.name].format(self.label(inputs[0]))
             return
         if not group.events[0].cls.primitive:
             return self.write_custom(op, group, flows, outputs)
@@ -204,6 +205,16 @@ class Wording:
             return e.method(trees[0], word, *trees[1:], **named)
         return e.call(path.removeprefix("nn.functional."), *trees, **named)
 
+    def refused(self, group: OpEntry) -> str:
+        """Return the call that raised, as far as its arguments tell it."""
+        given = list((group.given or {}).values())
+        try:
+            if group.name in SYMBOLS and len(given) == 2:
+                return e.text(e.operator(SYMBOLS[group.name], *[self.tree(a, self.label) for a in given]))
+            return e.text(self.called(group, self.label)) if given else ""
+        except (TypeError, ValueError, IndexError, KeyError):  # arguments that do not fit the function
+            return ""
+
     def tree(self, a: Any, label: Callable[[int], str]) -> ast.expr:
         """Return an argument of a function as it is written."""
         if type(a) is Ref:
@@ -223,6 +234,7 @@ MARK, SYMBOL, TANGENT = "\0", "\1", "\2"  # around a value's position, for its l
 MARKED = re.compile("([\0\1\2]\\d+[\0\1\2])")
 TEMPLATES: dict[tuple, dict] = {}  # by pattern: the templates of each kind
 SHORT = 40  # characters of an expression that stands for a saved value
+SYMBOLS = {"matmul": "@", "add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**"}
 LONGEST = 8_000  # characters of LaTeX: more is unreadable, and KaTeX does not render more
 MOST = 3_000  # number of patterns whose templates are kept
 

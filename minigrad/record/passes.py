@@ -1,7 +1,5 @@
 """record: run a program once and note its forward, backward and jvp pass."""
 
-from __future__ import annotations
-
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence

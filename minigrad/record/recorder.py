@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import wraps
 from typing import Any
 
@@ -33,6 +33,7 @@ from .callbacks import FULL, begin, edges_of, end, ignore, names_of, nodes_of, p
 from .callers import arguments_of, called, is_seen
 from .contents import drawing
 from .event_log import NO_LAYERS, EventLog, uncollected
+from .failure import note_failure
 from .heard import Heard
 from .inner_calls import Inside, watched
 from .kept_bytes import LARGE
@@ -97,6 +98,7 @@ class Record(Heard, Layer):
         self.folds = False  # True if operations that ran while the recording paused are one operation of the record
         # called from the program's own code when the recording has grown by FULL entries
         self.on_full: Callable | None = None
+        self.failure: Any = None  # failure.Failure, if the program has ended with an exception
         self.adds_unseen: Any = None  # from_graph.add_unseen, to add operations of a graph that ran in another thread
 
     # ------------------------------------------------------------------ context and layer
@@ -116,7 +118,9 @@ class Record(Heard, Layer):
             self.leave()
             raise
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object = None, error: BaseException | None = None, *_: object) -> None:
+        if isinstance(error, Exception):
+            self.note_failure(error)
         if self._scope is not None:
             self.stop()
 
@@ -150,6 +154,11 @@ class Record(Heard, Layer):
             self._outer = self._scope = None
 
     passed: Any = None  # hears of operations while the recording pauses; only PyTorch's recording calls it
+
+    def note_failure(self, error: BaseException) -> None:
+        """Note that the program has ended with an exception."""
+        with suppress(Exception):  # the program's own exception matters
+            note_failure(self, error)
 
     def operations(self) -> int:
         """Return the number of operations of the program, as far as the log is evaluated."""

@@ -3,8 +3,6 @@
 A repeated operation is a separate entry of the backward, which refers to the original by `of`.
 """
 
-from __future__ import annotations
-
 import weakref
 from typing import Any
 

@@ -228,6 +228,41 @@ class Read:
     cut: bool = False  # True if no gradient passes there
 
 
+@dataclasses.dataclass
+class Shape:
+    """The sizes of an operand of the call that raised, below those of the others."""
+
+    name: Needed[str]  # the function's, as the message has it
+    value: ValueId | None
+    sizes: Needed[list[str]]  # "" for a dimension that it lacks
+    marked: list[int]  # the places of the sizes that do not fit
+
+
+@dataclasses.dataclass
+class Line:
+    """Another line of the program that an error names, and the operations that ran there."""
+
+    words: Needed[str]
+    where: Needed[Where]
+    ops: list[OpId]
+
+
+@dataclasses.dataclass
+class Error:
+    """The exception with which the program ended."""
+
+    op: Needed[OpId]  # the operation that raised, or whose backward did
+    phase: Needed[Phase]  # forward, or backward
+    kind: Needed[str]  # the exception's class
+    title: Needed[str]  # the operation or method that raised
+    message: Needed[str]
+    remedy: str
+    notes: list[str]
+    shapes: list[Shape]
+    where: Where  # the line that raised
+    lines: list[Line]
+
+
 class Program(TypedDict, total=False):
     """The recorded program."""
 
@@ -252,6 +287,7 @@ class Document:
     reads: list[Read] = dataclasses.field(default_factory=list)  # of values by Python
     backwards: list[Backward] = dataclasses.field(default_factory=list)  # the backward passes
     grads: list[Accumulation] = dataclasses.field(default_factory=list)  # what they add to the `.grad` of leaves
+    error: Error | None = None  # if the program ended with an exception
 
     def to_dict(self) -> dict:
         """Return the record as a JSON object: keys are strings, and operations on one line share its description."""
@@ -271,6 +307,7 @@ class Document:
                 for one in self.backwards
             ],
             "grads": [vars(one).copy() for one in self.grads],
+            "error": None if self.error is None else dataclasses.asdict(self.error),
         }
 
     def to_json(self, indent: int | None = 1) -> str:

@@ -4,8 +4,6 @@ They are named as the program or a picture names its tensors, and serve the reco
 arrays.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence

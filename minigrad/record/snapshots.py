@@ -3,8 +3,6 @@
 NumPy writes unseen. So memory that the program has as an array is copied beforehand, and compared later (`Lent`).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The summary of a value: all elements of a small one, the statistics of a large one."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

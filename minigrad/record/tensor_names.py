@@ -3,8 +3,6 @@
 A tensor may have several: `names_in` yields all of a variable, `names_of_tensors` chooses one for each tensor.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 

@@ -3,8 +3,6 @@
 So a look at a graph calls no hook, fills no `.grad` and frees no saved tensor. Random numbers and each ctx stay as they were.
 """
 
-from __future__ import annotations
-
 import inspect
 import math
 import random

@@ -3,8 +3,6 @@
 As for other operations (recorder.py), the running program appends to the log; written_memory.py keeps old contents of values.
 """
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -15,6 +15,7 @@ from minigrad.autograd.function import (
     traceable,
 )
 from minigrad.diagnose import function_text, user_methods
+from tests.functions import custom
 from tests.layers.functions import Cube
 
 
@@ -206,14 +207,7 @@ def test_the_graph_of_a_function_is_freed_without_the_garbage_collector(made):
 def test_backward_that_writes_to_the_gradient_it_was_given(create_graph):
     """The same memory may be another tensor's gradient, which would be wrong without a word."""
 
-    class Doubling(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, g):
-            return g.mul_(2)
+    Doubling = custom("Doubling", forward=lambda ctx, x: x * 2, backward=lambda ctx, g: g.mul_(2))
 
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     y = x * 1
@@ -246,24 +240,12 @@ def test_a_dirty_result_may_be_non_differentiable():
 def scaled(factor):
     """Return x * 3 with a separate backward that multiplies by `factor`."""
 
-    class Triple(Function):
-        generate_vmap_rule = True
-
-        @staticmethod
-        def forward(x):
-            return x * 3
-
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            pass
-
-        @staticmethod
-        def backward(ctx, g):
-            return factor(g)
-
-        @staticmethod
-        def jvp(ctx, t):
-            return t * 3
+    members = {
+        "forward": lambda x: x * 3,
+        "setup_context": lambda ctx, inputs, output: None,
+        "jvp": lambda ctx, t: t * 3,
+    }
+    Triple = custom("Triple", **members, backward=lambda ctx, g: factor(g), generate_vmap_rule=True)
 
     return lambda x: (Triple.apply(x) ** 3).sum()
 

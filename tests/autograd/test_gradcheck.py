@@ -5,6 +5,7 @@ import pytest
 import minigrad
 from minigrad.autograd import Function, GradcheckError, gradcheck, gradgradcheck
 from minigrad.errors import MinigradWarning
+from tests.functions import custom
 
 
 def double(*values):
@@ -13,21 +14,12 @@ def double(*values):
 
 def function(backward, forward=lambda x: x * x, **methods):
     """Return a Function of one tensor with this backward(x, g)."""
-
-    class Made(Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            ctx.save_for_forward(x)
-            return forward(x)
-
-        @staticmethod
-        def backward(ctx, g):
-            return backward(ctx.saved_tensors[0], g)
-
-    for name, method in methods.items():
-        setattr(Made, name, staticmethod(method))
-    return Made.apply
+    return custom(
+        "Made",
+        forward=lambda ctx, x: [ctx.save_for_backward(x), ctx.save_for_forward(x), forward(x)][-1],
+        backward=lambda ctx, g: backward(ctx.saved_tensors[0], g),
+        **methods,
+    ).apply
 
 
 RIGHT = function(lambda x, g: 2 * x * g)
@@ -153,14 +145,7 @@ def test_batched_gradients_and_tangents():
     assert gradcheck(minigrad.tanh, x, check_forward_ad=True, check_batched_forward_grad=True)
     inner = function(lambda x, g: g)  # has no vmap rule
 
-    class Careless(Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 1
-
-        @staticmethod
-        def backward(ctx, g):
-            return inner(g) * 0 + g
+    Careless = custom("Careless", forward=lambda ctx, x: x * 1, backward=lambda ctx, g: inner(g) * 0 + g)
 
     with pytest.raises(GradcheckError, match="batched gradients"):
         gradcheck(Careless.apply, x, check_batched_grad=True)
@@ -216,18 +201,7 @@ def test_rounding_errors_in_float32_are_no_kink():
 
 
 def test_a_wrong_formula_of_a_curved_function_is_no_kink():
+    wrong = function(lambda x, g: g * (4 * x**3 + x), lambda x: x**4)
     with pytest.raises(RuntimeError) as e:
-        gradcheck(Wrong.apply, minigrad.tensor([100.0, -3.0], dtype=minigrad.float64, requires_grad=True))
+        gradcheck(wrong, minigrad.tensor([100.0, -3.0], dtype=minigrad.float64, requires_grad=True))
     assert "there is a kink" not in str(e.value)
-
-
-class Wrong(minigrad.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x**4
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * (4 * x**3 + x)

@@ -7,6 +7,7 @@ import pytest
 
 import minigrad
 from minigrad.autograd import graph
+from tests.functions import custom
 
 
 def leaf(*values):
@@ -35,14 +36,7 @@ def test_gradient_edge_stands_for_a_tensor():
 
 
 def test_gradient_edge_of_one_of_several_outputs():
-    class Two(minigrad.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 1, x * 2
-
-        @staticmethod
-        def backward(ctx, g, h):
-            return g + 2 * h
+    Two = custom("Two", forward=lambda ctx, x: (x * 1, x * 2), backward=lambda ctx, g, h: g + 2 * h)
 
     a, b = Two.apply(leaf(1.0))
     edge = graph.get_gradient_edge(b)

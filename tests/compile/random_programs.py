@@ -119,9 +119,13 @@ def shrink(program, differs):
         shorter = replace(program, results=(result,))
         if len(program.results) > 1 and differs(shorter):
             program = shorter
-    place = len(program.lines)
-    while place:
-        place -= 1
-        shorter = replace(program, lines=program.lines[:place] + program.lines[place + 1 :])
+    return shortened(program, "lines", differs)
+
+
+def shortened(program, field, differs):
+    """Return the program without every entry of a field that can go while `differs(program)` stays true."""
+    for place in reversed(range(len(getattr(program, field)))):
+        entries = getattr(program, field)
+        shorter = replace(program, **{field: entries[:place] + entries[place + 1 :]})
         program = shorter if differs(shorter) else program
     return program

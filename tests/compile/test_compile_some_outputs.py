@@ -10,6 +10,7 @@ import minigrad as torch
 from minigrad import compile
 from minigrad.compile import differentiation
 from minigrad.nn import functional as F
+from tests.functions import custom
 
 from .interpreted import interpreted
 
@@ -84,20 +85,10 @@ def test_what_was_not_used_makes_no_nan(interpreted, compiled_only):
     assert torch.autograd.grad(c(x)[1].sum(), x)[0].tolist() == [float("inf"), 1.0]
 
 
-class Constant(torch.autograd.Function):
-    """Its gradient is the same whatever arrives."""
-
-    @staticmethod
-    def forward(x):
-        return x * 1
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        pass
-
-    @staticmethod
-    def backward(ctx, g):
-        return torch.full((2,), 5.0)
+# Its gradient is the same whatever arrives.
+Constant = custom(
+    "Constant", forward=lambda x: x * 1, setup_context=lambda *a: None, backward=lambda ctx, g: torch.full((2,), 5.0)
+)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -5,6 +5,7 @@ import warnings
 import pytest
 
 import minigrad as torch
+from tests.functions import custom
 
 
 def leaf(*values):
@@ -13,14 +14,7 @@ def leaf(*values):
 
 def function(backward):
     """Return a Function of this backward, as a lambda."""
-
-    class Named(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, *tensors):
-            return sum(tensors)
-
-    Named.backward = staticmethod(backward)
-    return Named
+    return custom("Named", forward=lambda ctx, *tensors: sum(tensors), backward=backward)
 
 
 def test_arguments_given_as_a_sequence_are_counted():
@@ -81,32 +75,15 @@ def test_in_debug_mode_the_forward_call_is_named():
 
 
 def test_results_are_checked_under_transforms():
-    class Apart(torch.autograd.Function):
-        @staticmethod
-        def forward(x, n):
-            return x * n
-
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            pass
-
-        @staticmethod
-        def backward(ctx, g):
-            return g
+    Apart = custom("Apart", forward=lambda x, n: x * n, setup_context=lambda *a: None, backward=lambda ctx, g: g)
 
     with pytest.raises(RuntimeError, match=r"1 gradient for the 2 arguments of forward, \(x, n\)"):
         torch.func.grad(lambda x: Apart.apply(x, 2.0).sum())(torch.ones(2))
 
 
 def test_arguments_are_named_also_where_defaults_are_left_out():
-    class Shifted(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, factor, shift=None):
-            return x * factor if shift is None else x * factor + shift
-
-        @staticmethod
-        def backward(ctx, g):
-            return g
+    forward = lambda ctx, x, factor, shift=None: x * factor if shift is None else x * factor + shift
+    Shifted = custom("Shifted", forward=forward, backward=lambda ctx, g: g)
 
     with pytest.raises(RuntimeError, match=r"1 gradient for the 2 arguments of forward, \(x, factor\)"):
         Shifted.apply(torch.ones(2, requires_grad=True), 2.0).sum().backward()

@@ -8,6 +8,7 @@ import pytest
 import minigrad as torch
 import minigrad.autograd.forward_ad as fwAD
 from minigrad.func import grad, jvp, linearize, vjp
+from tests.functions import custom
 
 F64 = {"dtype": torch.float64}
 
@@ -132,18 +133,7 @@ def test_writes_in_a_transform_do_not_break_eager_backward():
 
 
 def test_write_to_a_view_that_a_function_made_in_its_input():
-    class Head(torch.autograd.Function):
-        @staticmethod
-        def forward(x):
-            return x[:1]
-
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            pass
-
-        @staticmethod
-        def jvp(ctx, t):
-            return t[:1] * 1
+    Head = custom("Head", forward=lambda x: x[:1], setup_context=lambda *a: None, jvp=lambda ctx, t: t[:1] * 1)
 
     def f(x):
         y = x * 1
@@ -210,18 +200,9 @@ def test_linearize_runs_the_function_once():
 
 
 def test_linearize_uses_jvp_staticmethods():
-    class Odd(torch.autograd.Function):  # whose jvp does not match its forward
-        @staticmethod
-        def forward(x):
-            return x * 2
-
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            ctx.save_for_forward(inputs[0])
-
-        @staticmethod
-        def jvp(ctx, t):
-            return t * ctx.saved_tensors[0] * 7
+    save = lambda ctx, inputs, output: ctx.save_for_forward(inputs[0])
+    wrong = lambda ctx, t: t * ctx.saved_tensors[0] * 7  # does not match forward
+    Odd = custom("Odd", forward=lambda x: x * 2, setup_context=save, jvp=wrong)
 
     assert linearize(Odd.apply, torch.tensor(3.0))[1](torch.tensor(1.0)).item() == 21.0
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 import minigrad as torch
+from tests.functions import custom
 
 
 def function(name="Scale", **methods):
@@ -14,14 +15,10 @@ def function(name="Scale", **methods):
         "jvp": lambda ctx, t: t * 2,
         "vmap": lambda info, in_dims, x: (made.apply(x), in_dims[0]),
     } | methods
-    if (
-        methods.get("generate_vmap_rule")
-        and methods["vmap"].__name__ == "<lambda>"
-        and "vmap" not in methods.get("keep", ())
-    ):
+    generated = methods.get("generate_vmap_rule") and methods["vmap"].__name__ == "<lambda>"
+    if generated and "vmap" not in methods.get("keep", ()):
         methods["vmap"] = None
-    own = {k: staticmethod(m) if callable(m) else m for k, m in methods.items() if m is not None and k != "keep"}
-    made = type(name, (torch.autograd.Function,), own)
+    made = custom(name, **methods | {"keep": None})
     return made
 
 

@@ -16,39 +16,26 @@ def input_on_ctx():
 
     class Square(torch.autograd.Function):
         @staticmethod
-        def forward(ctx, x):
+        # + def forward(ctx, x, calls):
+        def forward(ctx, x):  # -
             ctx.x = x
+            # + ctx.calls = calls  # a counter without a gradient may change
+            # + ctx.own = x.clone()
+            # + ctx.own.mul_(2)
             return x * x
 
         @staticmethod
         def backward(ctx, g):
-            return 2 * ctx.x * g
+            return 2 * ctx.x * g  # -
+            # + return 2 * ctx.x * g, None
 
     leaf = torch.tensor([1.0, 2.0], requires_grad=True)
-    x = leaf * 1
-    y = Square.apply(x)
-    x.mul_(10)  # <-
-    y.sum().backward()
-
-
-def input_on_ctx_corrected():
-    class Square(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, calls):
-            ctx.x = x
-            ctx.calls = calls  # a counter without a gradient may change
-            ctx.own = x.clone()
-            ctx.own.mul_(2)
-            return x * x
-
-        @staticmethod
-        def backward(ctx, g):
-            return 2 * ctx.x * g, None
-
-    leaf = torch.tensor([1.0, 2.0], requires_grad=True)
-    calls = torch.zeros(())
-    y = Square.apply(leaf * 1, calls)
-    calls.add_(1)
+    x = leaf * 1  # -
+    y = Square.apply(x)  # -
+    x.mul_(10)  # - <-
+    # + calls = torch.zeros(())
+    # + y = Square.apply(leaf * 1, calls)
+    # + calls.add_(1)
     y.sum().backward()
 
 

@@ -15,35 +15,25 @@ def forgotten_mark_dirty():
 
     class Double(torch.autograd.Function):
         @staticmethod
-        def forward(ctx, x):
-            x.mul_(2)  # <-
-            return x
+        # + def forward(ctx, x, calls):
+        # +     ctx.mark_dirty(x)
+        # +     calls += 1  # nothing is differentiated with respect to it
+        # +     return x.mul_(2)
+        def forward(ctx, x):  # -
+            x.mul_(2)  # - <-
+            return x  # -
 
         @staticmethod
         def backward(ctx, g):
-            return g * 2
+            return g * 2  # -
+            # + return g * 2, None
 
     x = torch.ones(2, requires_grad=True) * 1
-    Double.apply(x).sum().backward()
-
-
-def forgotten_mark_dirty_corrected():
-    class Double(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, calls):
-            ctx.mark_dirty(x)
-            calls += 1  # nothing is differentiated with respect to it
-            return x.mul_(2)
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * 2, None
-
-    x = torch.ones(2, requires_grad=True) * 1
-    calls = torch.tensor(0)
-    Double.apply(x, calls).sum().backward()
-    with torch.no_grad():
-        Double.apply(torch.ones(2), calls)
+    Double.apply(x).sum().backward()  # -
+    # + calls = torch.tensor(0)
+    # + Double.apply(x, calls).sum().backward()
+    # + with torch.no_grad():
+    # +     Double.apply(torch.ones(2), calls)
 
 
 @mistake("Shift", "(2,)", "argument 0", remedy=".numpy().copy()", under="debug")

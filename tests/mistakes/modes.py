@@ -221,22 +221,18 @@ def decorator_without_flag():
     It needs True to record, or False not to.
     """
 
-    @torch.set_grad_enabled  # <-
+    @torch.set_grad_enabled  # - <-
+    # + @torch.no_grad
     def predict(x):
         return x * 2
 
-
-def decorator_without_flag_corrected():
-    @torch.no_grad
-    def predict(x):
-        return x * 2
-
-    @torch.set_grad_enabled(False)
-    def other(x):
-        return x * 2
-
-    x = torch.ones(2, requires_grad=True)
-    assert not predict(x).requires_grad and not other(x).requires_grad
+    # +
+    # + @torch.set_grad_enabled(False)
+    # + def other(x):
+    # +     return x * 2
+    # +
+    # + x = torch.ones(2, requires_grad=True)
+    # + assert not predict(x).requires_grad and not other(x).requires_grad
 
 
 @mistake("save_for_backward", "(2,)", remedy="clone()")

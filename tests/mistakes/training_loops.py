@@ -302,23 +302,17 @@ def module_hook_without_module():
     Hooks of modules receive the module, its arguments and its output.
     """
 
-    def printed(output):  # <-
+    # + def printed(module, args, output):
+    def printed(output):  # - <-
         print(output.shape)
+
+    # +
+    # + def with_keywords(module, args, kwargs, output):
+    # +     print(kwargs)
 
     model = torch.nn.Linear(3, 1)
     model.register_forward_hook(printed)
-
-
-def module_hook_without_module_corrected():
-    def printed(module, args, output):
-        print(output.shape)
-
-    def with_keywords(module, args, kwargs, output):
-        print(kwargs)
-
-    model = torch.nn.Linear(3, 1)
-    model.register_forward_hook(printed)
-    model.register_forward_hook(with_keywords, with_kwargs=True)
-    model.register_full_backward_hook(lambda module, *grads: None)
-    model.register_forward_pre_hook(print)
-    model(torch.ones(2, 3)).sum().backward()
+    # + model.register_forward_hook(with_keywords, with_kwargs=True)
+    # + model.register_full_backward_hook(lambda module, *grads: None)
+    # + model.register_forward_pre_hook(print)
+    # + model(torch.ones(2, 3)).sum().backward()

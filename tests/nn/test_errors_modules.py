@@ -1,8 +1,6 @@
 """Modules say what they cannot be built from, given or called with."""
 
-import pytest
-
-from tests.refusals import check
+from tests.refusals import each
 
 
 def lend(module, given):
@@ -162,8 +160,4 @@ CASES = [
     ('nn.ParameterDict({3: T(1)})', 'ParameterDict', 'the key 3 is no string', 'write str(key)'),
 ]
 # fmt: on
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
-def test_the_message_has_the_problem_and_the_fix(case):
-    check(*case, lend=lend)
+test_the_message_has_the_problem_and_the_fix = each(CASES, lend)

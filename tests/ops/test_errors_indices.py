@@ -1,8 +1,6 @@
 """Indexing, gathering, sorting and choosing: what is refused is explained."""
 
-import pytest
-
-from tests.refusals import check
+from tests.refusals import each
 
 
 def lend(module, given):
@@ -162,8 +160,4 @@ CASES = [
     ('T(2, 3).index_put_((0,), T(3))', 'index_put_', 'expected tensors as indices, got int', 'write x[...] = values'),
 ]
 # fmt: on
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
-def test_the_message_has_the_problem_and_the_fix(case):
-    check(*case, lend=lend)
+test_the_message_has_the_problem_and_the_fix = each(CASES, lend)

@@ -1,8 +1,6 @@
 """Elementwise operations, reductions and random numbers: what is refused is explained."""
 
-import pytest
-
-from tests.refusals import check, marked
+from tests.refusals import each
 
 # fmt: off
 CASES = [
@@ -162,11 +160,5 @@ CASES = [
     ('I(2, 1).frac_()', 'frac', 'not implemented for minigrad.int64', 'convert first'),
 ]
 # fmt: on
-
-
 ABOUT_CPU = {"I(3, 1) // 0": "a kernel raises nothing", "T(3).round(decimals=2**31)": "NumPy's limit for decimals"}
-
-
-@pytest.mark.parametrize("case", marked(CASES, ABOUT_CPU))
-def test_the_message_has_the_problem_and_the_fix(case):
-    check(*case)
+test_the_message_has_the_problem_and_the_fix = each(CASES, about_cpu=ABOUT_CPU)

@@ -1,8 +1,6 @@
 """Shapes, joining, cutting, making tensors and converting them: what is refused is explained."""
 
-import pytest
-
-from tests.refusals import check, marked
+from tests.refusals import each
 
 
 def lend(module, given):
@@ -242,11 +240,5 @@ CASES = [
     ('torch.Tensor(None)', 'Tensor', 'data must be a sequence (got NoneType)', 'tensor(value)'),
 ]
 # fmt: on
-
-
 ABOUT_CPU = dict.fromkeys(("T(2).to('cuda:0')", "T(2).cuda()"), "asks for a device where there is none")
-
-
-@pytest.mark.parametrize("case", marked(CASES, ABOUT_CPU))
-def test_the_message_has_the_problem_and_the_fix(case):
-    check(*case, lend=lend)
+test_the_message_has_the_problem_and_the_fix = each(CASES, lend, about_cpu=ABOUT_CPU)

@@ -206,19 +206,7 @@ def count_above(input, limit):
     return CountAbove.apply(input, limit)
 
 
-NAMES = [
-    "bump",
-    "sum_of_squares",
-    "doubled",
-    "first_half",
-    "weighted_sum",
-    "centre",
-    "bell",
-    "raised",
-    "shares",
-    "tempered",
-    "ends",
-]
+NAMES = "bump sum_of_squares doubled first_half weighted_sum centre bell raised shares tempered ends".split()
 LIVE = ["bump", "bell", "shares", "tempered", "ends"]  # stated by a kernel or a program
 CALLS = [(name, sample) for name in NAMES for sample in TABLE[name].samples]
 FUNCTIONS = {name: TABLE[name].function for name in NAMES}

@@ -4,7 +4,7 @@ import pytest
 
 import minigrad as torch
 from minigrad.errors import MinigradWarning
-from tests.refusals import check
+from tests.refusals import check, each
 
 
 def lend(module, given):
@@ -113,11 +113,7 @@ CASES = [
     ('lr_scheduler.ReduceLROnPlateau(sgd(), min_lr=[0, 0])', 'ReduceLROnPlateau', 'expected 1 min_lrs,', 'pass one number,'),
 ]
 # fmt: on
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
-def test_it_says_what_is_wrong_and_what_to_do(case):
-    check(*case, lend=lend)
+test_it_says_what_is_wrong_and_what_to_do = each(CASES, lend)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ import functools
 import inspect
 import itertools
 import json
-import re
 import types
 import warnings
 from functools import cache
@@ -288,14 +287,15 @@ def name_of(op):
 @cache
 def left_out():
     """(entry, check) -> reason."""
-    table = {}
-    for reason, lines in REASONS.items():
-        for line in lines.strip().splitlines():
-            checks, _, names = line.partition(":")
-            for check in checks.split():
-                for name in names.split():
-                    assert (name, check) not in table, f"{name} {check} stands in two lines"
-                    table[name, check] = re.sub(r"\s+", " ", reason)
+    table, reason = {}, ""
+    for line in REASONS.strip().splitlines():
+        checks, _, names = line.partition(":")
+        if not line.startswith(" "):
+            reason = line
+            continue
+        for key in itertools.product(names.split(), checks.split()):
+            assert key not in table, f"{' '.join(key)} stands in two lines"
+            table[key] = reason
     return table
 
 

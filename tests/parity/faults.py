@@ -4,8 +4,6 @@
 the programs lack what it takes: give them that.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -6,8 +6,6 @@ the next call goes on from them.  A program that differs is shrunk and written t
 test_found.py runs from then on.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import json

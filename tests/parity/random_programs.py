@@ -9,23 +9,14 @@ import random
 import re
 from dataclasses import dataclass, replace
 
+from tests.compile.random_programs import shortened
+
 from .harness import attempt, run
 
 LEAVES = {"a": "[[0.5, -1.0, 2.0], [1.5, 0.25, -0.75]]", "b": "[1.0, -0.5, 0.75]", "c": "0.5", "d": "[[2.0], [-1.5]]"}
 LEAVES |= {"s": "[1.25]"}  # views of one element may be the whole of it
 ALL = ", ".join(LEAVES)
-UNARY = [
-    "sin()",
-    "exp().sigmoid()",
-    "tanh()",
-    "square()",
-    "neg()",
-    "clone()",
-    "abs()",
-    "relu()",
-    "sum(-1)",
-    "cumsum(0)",
-]
+UNARY = "sin() exp().sigmoid() tanh() square() neg() clone() abs() relu() sum(-1) cumsum(0)".split()
 VIEWS = [
     "t()", "[0]", "[-1:]", "[..., 0]", "[..., 1:]", "[::2]", "reshape(-1)", "view(-1)", "unsqueeze(0)", "squeeze()",
     "expand(2, 3)", "diagonal()", "transpose(0, 1)", "view(3, 2)", "[None]", "flatten()", "narrow(0, 0, 1)",
@@ -175,10 +166,4 @@ def same_elements(t, u):
 
 def shrink(program, differs):
     """Return the program without every line that can go while `differs(program)` stays true."""
-    place = len(program.lines)
-    while place:
-        place -= 1
-        shorter = replace(program, lines=program.lines[:place] + program.lines[place + 1 :])
-        if differs(shorter):
-            program = shorter
-    return program
+    return shortened(program, "lines", differs)

@@ -4,17 +4,13 @@
 and a captured tensor k that requires grad. Over it come up to three transforms, each of which makes a function of the
 same kind from the one before, so that any of them can follow any other. The result is compared, and its gradients by k
 and by the arguments in eager mode.
-
-    python -m tests.parity.random_transforms --programs 20000 --seed 0
-
-runs any number of them; a failure is shrunk and printed as a script.
 """
 
-import argparse
 import functools
 import random
-import sys
 from dataclasses import dataclass, replace
+
+from tests.compile.random_programs import shortened
 
 from .custom_functions import CUSTOM, FUNCTIONS
 from .harness import TOLERANCE, Raised, attempt, differences, run
@@ -283,22 +279,13 @@ def found(program, torch, minigrad):
 
 def shrink(program, differs):
     """Return the program without every line and every transform that can go while `differs(program)` stays true."""
-    place = len(program.transforms)
-    while place:
-        place -= 1
-        shorter = replace(program, transforms=program.transforms[:place] + program.transforms[place + 1 :])
-        program = shorter if differs(shorter) else program
+    program = shortened(program, "transforms", differs)
     for name in ["x", "y", *(f"v{i}" for i in range(9))]:
         simpler = replace(program, result=name)
         if differs(simpler):
             program = simpler
             break
-    place = len(program.lines)
-    while place:
-        place -= 1
-        shorter = replace(program, lines=program.lines[:place] + program.lines[place + 1 :])
-        program = shorter if differs(shorter) else program
-    return program
+    return shortened(program, "lines", differs)
 
 
 def report(seed, program, torch, minigrad):
@@ -307,28 +294,3 @@ def report(seed, program, torch, minigrad):
     lines = [f"# seed {seed}", "import torch, minigrad", "from tests.parity.harness import attempt", "", short.source]
     lines += ["for module in (torch, minigrad):", "    print(program(module))", ""]
     return "\n".join([*lines, *(f"# {line}" for line in found(short, torch, minigrad))])
-
-
-def main():
-    """Run programs and print what fails."""
-    import torch
-
-    import minigrad
-
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--programs", type=int, default=2000)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    failed = 0
-    for seed in range(options.seed, options.seed + options.programs):
-        program = write(seed, torch)
-        if found(program, torch, minigrad):
-            failed += 1
-            print(report(seed, program, torch, minigrad), flush=True)
-    print(f"{options.programs} programs from seed {options.seed}: {failed} differ")
-    sys.exit(failed > 0)
-
-
-if __name__ == "__main__":
-    main()

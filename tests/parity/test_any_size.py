@@ -4,18 +4,16 @@ refusals."""
 import warnings
 
 import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-torch = pytest.importorskip("torch")
-
-from hypothesis import given, settings  # noqa: E402
-from hypothesis import strategies as st  # noqa: E402
-
-import minigrad  # noqa: E402
-from minigrad.ops.base.registry import TABLE  # noqa: E402
-from tests.parity.random_programs import shares_memory  # noqa: E402
-from tests.parity.test_table import COMPARED, compare, peer  # noqa: E402
-from tests.table import floats, tensors  # noqa: E402
-from tests.table.variants import run, variants  # noqa: E402
+import minigrad
+from minigrad.ops.base.registry import TABLE
+from tests.parity.random_programs import shares_memory
+from tests.parity.test_table import COMPARED, compare, peer
+from tests.table import floats, tensors
+from tests.table.variants import run, variants
 
 TOLERANCE = {"float64": 1e-8, "float32": 5e-4}
 ONLY_OURS = {  # what PyTorch refuses, and minigrad computes, and why; of tensors without elements this is so for many

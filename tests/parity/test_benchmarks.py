@@ -1,13 +1,12 @@
 """The cases of benchmarks/ compute the same in PyTorch."""
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-import minigrad  # noqa: E402
-from benchmarks import measure, peers  # noqa: E402
-from benchmarks.cases import CASES  # noqa: E402
-from tests.floats import some  # noqa: E402
+import minigrad
+from benchmarks import measure, peers
+from benchmarks.cases import CASES
+from tests.floats import some
 
 BOTH = [peers.BY_NAME[name] for name in ("minigrad", "torch")]
 

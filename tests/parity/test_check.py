@@ -2,33 +2,34 @@
 
 import json
 import linecache
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.parity
-
-from minigrad.testing import check  # noqa: E402
-from tests.floats import some  # noqa: E402
-from tests.marks import corrected, run_text  # noqa: E402
+from minigrad.testing import check
+from tests.floats import some
+from tests.marks import corrected, run_text
 
 TESTS = Path(__file__).parent.parent
 
 
-def in_pytorch(path, prefix="pytorch", change=list):
-    """Return the names of a test file whose minigrad is PyTorch, and whose lines are changed."""
+def in_pytorch(path, prefix="pytorch", change=list, **inherited):
+    """Return the names of a test file whose minigrad is PyTorch, and whose lines are changed, beside those `inherited`."""
     text = (TESTS / path).read_text().replace("import minigrad as torch", "import torch")
+    text = re.sub(r"^from \..*", "", text, flags=re.MULTILINE)
     file = f"{prefix}_{Path(path).name}"
-    return run_text("\n".join(change(text.splitlines())), file, {"__name__": file.removesuffix(".py")})
+    return run_text("\n".join(change(text.splitlines())), file, {**inherited, "__name__": file.removesuffix(".py")})
 
 
 BROKEN = in_pytorch("testing/broken.py")["FUNCTIONS"]
 REPAIRED = in_pytorch("testing/broken.py", "repaired", corrected)["FUNCTIONS"]
 FUNCTIONS = in_pytorch("layers/functions.py")
-SPEC, SPEC_VMAP = in_pytorch("spec/test_extending_torch_func.py"), in_pytorch("spec/test_extending_torch_func_vmap.py")
+SPEC = in_pytorch("spec/test_extending_torch_func.py")
+SPEC_VMAP = in_pytorch("spec/test_extending_torch_func_vmap.py", **SPEC)
 
 
 # of each kind some: all of them take minutes

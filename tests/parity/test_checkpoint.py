@@ -5,11 +5,10 @@ import warnings
 
 import numpy as np
 import pytest
+import torch
 
 import minigrad
 
-torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.parity
 BOTH = [minigrad, torch]
 
 

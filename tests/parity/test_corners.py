@@ -5,11 +5,10 @@ Each line runs in PyTorch and here; both give the same values, dtypes and shapes
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-import minigrad  # noqa: E402
-from tests.parity.in_both import same_in_both  # noqa: E402
+import minigrad
+from tests.parity.in_both import same_in_both
 
 EXPRESSIONS = """
 m.gather(m.rand(3, 4), 0, m.empty(0, dtype=m.uint8))

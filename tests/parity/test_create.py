@@ -5,12 +5,11 @@ import warnings
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-import minigrad  # noqa: E402
-from minigrad.ops import transfer  # noqa: E402
-from tests.parity.harness import related  # noqa: E402
+import minigrad
+from minigrad.ops import transfer
+from tests.parity.harness import related
 
 CALLS = """
 m.tensor([np.float64(1)])

@@ -2,12 +2,9 @@
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-import minigrad  # noqa: E402
-
-pytestmark = pytest.mark.parity
+import minigrad
 
 
 @pytest.mark.parametrize("zero_infinity", [True, False])

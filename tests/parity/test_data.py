@@ -6,12 +6,11 @@ import warnings
 
 import numpy as np
 import pytest
+import torch
 
 import minigrad
 from tests.utils import test_dataloader
 
-torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.parity
 BOTH = [minigrad, torch]
 
 

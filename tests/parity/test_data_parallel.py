@@ -5,13 +5,12 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
 import minigrad
 from minigrad.utils.data import DistributedSampler
 from tests.distributed.ranks import MPIEXEC, ROOT, needs_mpi
 
-torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.parity
 PROGRAM = [sys.executable, "-m", "tests.parity.data_parallel_program"]
 LIMIT = 300  # seconds
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minigrad
 from minigrad import distributions as D
 
-torch = pytest.importorskip("torch")
 T = torch.distributions
 
 # name -> (parameters with ranges, values): a range (low, high), "simplex", "matrix", "integers" or a vector "real"

@@ -8,14 +8,12 @@ import warnings
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-import minigrad  # noqa: E402
-from tests.parity.test_table import plain  # noqa: E402
+import minigrad
+from tests.parity.test_table import plain
 
 INF, NAN = float("inf"), float("nan")
-pytestmark = pytest.mark.parity
 
 
 def gradients(m, f, *numbers, dtype="float64", g=None):

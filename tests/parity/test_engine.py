@@ -3,13 +3,13 @@
 import itertools
 
 import pytest
+import torch
 
 import minigrad
-from tests.parity.in_both import same_in_both  # noqa: E402
+from tests.parity.in_both import same_in_both
 
 from .harness import Raised, collect, contradictions, differences, report, run
 
-torch = pytest.importorskip("torch")
 PROGRAMS = collect()
 NAMES = [name for name, _ in PROGRAMS]
 

@@ -2,8 +2,6 @@
 
 import pytest
 
-pytest.importorskip("torch")
-
 from . import faults
 from .faults import FAULTS, MOST, ROOT, check_agreement, found_after
 

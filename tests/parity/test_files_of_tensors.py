@@ -7,15 +7,13 @@ from collections import Counter, OrderedDict
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-torch = pytest.importorskip("torch")
+import minigrad
+from tests.parity.test_schedules import SCHEDULES, optimizer_of
 
-import minigrad  # noqa: E402
-from tests.parity.test_schedules import SCHEDULES, optimizer_of  # noqa: E402
-
-pytestmark = pytest.mark.parity
 DTYPES = "float16 bfloat16 float32 float64 int8 int16 int32 int64 uint8 bool".split()
 LIBRARIES = ((minigrad, torch), (torch, minigrad))
 

@@ -6,8 +6,6 @@ import time
 
 import pytest
 
-pytest.importorskip("torch")
-
 from . import fuzz as fuzzing
 from .fuzz import CHUNK, FIRST, FOUND, MODES, difference, fuzz, load, read, restore_thresholds
 

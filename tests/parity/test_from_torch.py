@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 
 import viz
 
@@ -19,9 +20,7 @@ from .torch_programs import (
     square,
 )
 
-torch = pytest.importorskip("torch")
 nn, F = torch.nn, torch.nn.functional
-pytestmark = pytest.mark.parity
 
 
 def ops(record, phase="forward"):

@@ -4,15 +4,14 @@ import math
 
 import numpy as np
 import pytest
+import torch
 
 import minigrad
 import viz
 
 from .torch_sources import PROGRAMS
 
-torch = pytest.importorskip("torch")
 nn, F = torch.nn, torch.nn.functional
-pytestmark = pytest.mark.parity
 
 
 def both(name):

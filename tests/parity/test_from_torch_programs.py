@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
+import torch
 
 import viz
 
 from .torch_programs import PLAIN, assert_adds_up, assert_holds_together, made, weight
 
-torch = pytest.importorskip("torch")
 nn, F = torch.nn, torch.nn.functional
-pytestmark = pytest.mark.parity
 
 
 def grown(record, outs, leaves):

@@ -6,12 +6,12 @@ A program is a lambda of the module to use as `torch`.
 import collections
 
 import pytest
+import torch
 
 import minigrad
 
 from .harness import Raised, differences, run
 
-torch = pytest.importorskip("torch")
 Pair = collections.namedtuple("Pair", "u v")
 
 

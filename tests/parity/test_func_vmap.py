@@ -1,13 +1,13 @@
 """Programs of vmap, modules and custom Functions under torch.func and minigrad.func; see test_func.py."""
 
 import pytest
+import torch
 
 import minigrad
+from tests.functions import custom
 
 from .harness import Raised, differences, run
 from .test_func import block
-
-torch = pytest.importorskip("torch")
 
 
 def alike(examples):
@@ -183,8 +183,7 @@ def function(t, **methods):
         "backward": lambda ctx, g: g * 2,
         "jvp": lambda ctx, tangent: tangent * 2,
     } | methods
-    own = {k: staticmethod(m) if callable(m) else m for k, m in methods.items() if m is not None}
-    return type("Scale", (t.autograd.Function,), own)
+    return custom("Scale", t, **methods)
 
 
 FUNCTION_ERRORS = {

@@ -2,11 +2,10 @@
 
 import pytest
 
-torch = pytest.importorskip("torch")
 pytest.importorskip("expecttest")
 
-from tests.parity.count import DATABASES  # noqa: E402
-from tests.parity.databases import cases, judge  # noqa: E402
+from tests.parity.count import DATABASES
+from tests.parity.databases import cases, judge
 
 FUNCTIONS, CHECKS, _ = DATABASES["functions"]
 

@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
+import minigrad
 
-import minigrad  # noqa: E402
-
-pytestmark = pytest.mark.parity
 CASES = [
     dict(stride=2, padding=1, dilation=2),
     dict(stride=(1, 2), padding=(0, 1)),

@@ -5,14 +5,13 @@ import pickle
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
+import minigrad
+from tests.parity.in_both import same_in_both
+from tests.parity.test_optim_arguments import outcome
 
-import minigrad  # noqa: E402
-from tests.parity.in_both import same_in_both  # noqa: E402
-from tests.parity.test_optim_arguments import outcome  # noqa: E402
-
-pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 class Run:

@@ -4,12 +4,9 @@ from itertools import product
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-import minigrad  # noqa: E402
-
-pytestmark = pytest.mark.parity
+import minigrad
 
 LIBRARIES = torch, minigrad
 SHAPES = [

@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-import minigrad  # noqa: E402
-from tests.parity.in_both import same_in_both  # noqa: E402
-from tests.parity.test_table import HALVES as TOLERANCE  # noqa: E402
-from tests.parity.test_table import kind  # noqa: E402
+import minigrad
+from tests.parity.in_both import same_in_both
+from tests.parity.test_table import HALVES as TOLERANCE
+from tests.parity.test_table import kind
 
 HALVES = pytest.mark.parametrize("dtype", TOLERANCE)
 

@@ -1,14 +1,12 @@
 """Random index expressions in PyTorch and in minigrad: what is read, what writing changes, and both gradients."""
 
 import numpy as np
-import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-torch = pytest.importorskip("torch")
-
-import minigrad  # noqa: E402
-from tests.indices import given_to, index_arrays, indices, positions, shapes  # noqa: E402
+import minigrad
+from tests.indices import given_to, index_arrays, indices, positions, shapes
 
 
 def in_both(f):

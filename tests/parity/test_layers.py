@@ -4,14 +4,11 @@ import warnings
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
+import minigrad
 
-import minigrad  # noqa: E402
-
-from .test_nn import data, twins  # noqa: E402
-
-pytestmark = pytest.mark.parity
+from .test_nn import data, twins
 
 # a module, and the shapes of its inputs (a number n: integers below n, of shape (2, 3))
 LAYERS = """

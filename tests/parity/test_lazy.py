@@ -4,13 +4,12 @@ import copy
 import pickle
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
+import minigrad
+from tests.parity.in_both import same_in_both
 
-import minigrad  # noqa: E402
-from tests.parity.in_both import same_in_both  # noqa: E402
-
-pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore::UserWarning")]
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 SHAPES = {1: (6,), 2: (6, 5)}
 LAYERS = [("LazyLinear(3)", (2, 4)), ("LazyLinear(3, bias=False)", (4,))] + [
     (call.format(n=n), (*batch, 3, *SHAPES[n]))

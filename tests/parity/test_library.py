@@ -3,12 +3,9 @@
 import uuid
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-import minigrad  # noqa: E402
-
-pytestmark = pytest.mark.parity
+import minigrad
 
 
 def operator(lib, fn, **options):

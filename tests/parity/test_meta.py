@@ -1,13 +1,11 @@
 """On the device meta: PyTorch's shapes, dtypes and strides, and its errors."""
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
+import minigrad
+from tests.parity.in_both import same_in_both
 
-import minigrad  # noqa: E402
-from tests.parity.in_both import same_in_both  # noqa: E402
-
-pytestmark = pytest.mark.parity
 PROGRAMS = {
     "pointwise": lambda t, x: x.exp() * 2 + x,
     "promotion": lambda t, x: x.to(t.float16) + t.ones(3, 4, dtype=t.int64, device="meta"),

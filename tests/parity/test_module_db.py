@@ -2,12 +2,11 @@
 
 import pytest
 
-torch = pytest.importorskip("torch")
 pytest.importorskip("expecttest")
 
-from tests.parity.checks_of_modules import CHECKS  # noqa: E402
-from tests.parity.count import DATABASES  # noqa: E402
-from tests.parity.databases import cases, judge  # noqa: E402
+from tests.parity.checks_of_modules import CHECKS
+from tests.parity.count import DATABASES
+from tests.parity.databases import cases, judge
 
 
 @pytest.mark.parametrize("entry, check", cases("modules", DATABASES["modules"][0], CHECKS))

@@ -6,13 +6,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
+from minigrad.compat.torch_modules import ELSEWHERE
+from minigrad.diagnose.missing_names import ROWS
 
-from minigrad.compat.torch_modules import ELSEWHERE  # noqa: E402
-from minigrad.diagnose.missing_names import ROWS  # noqa: E402
-
-pytestmark = pytest.mark.parity
 FOLDER = Path(torch.__file__).parent
 
 

@@ -4,13 +4,10 @@ import inspect
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-import minigrad  # noqa: E402
-from tests.parity.in_both import same_in_both  # noqa: E402
-
-pytestmark = pytest.mark.parity
+import minigrad
+from tests.parity.in_both import same_in_both
 
 
 def data(*shape, seed=0, high=None):
@@ -132,15 +129,7 @@ def test_float32_training_stays_float32_and_near():
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "kaiming_uniform_",
-        "kaiming_normal_",
-        "xavier_uniform_",
-        "xavier_normal_",
-        "normal_",
-        "uniform_",
-        "trunc_normal_",
-    ],
+    "kaiming_uniform_ kaiming_normal_ xavier_uniform_ xavier_normal_ normal_ uniform_ trunc_normal_".split(),
 )
 def test_initial_values_have_the_same_moments(name):
     stats = []

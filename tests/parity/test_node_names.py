@@ -3,12 +3,9 @@
 import re
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-import minigrad  # noqa: E402
-
-pytestmark = pytest.mark.parity
+import minigrad
 
 EXPRESSIONS = """
 x + y | x - y | x * y | x / y | x + 1 | 1 + x | x - 1 | 1 - x | x * 2 | 2 * x | x / 2 | 2 / x | -x | abs(x) | x ** 2

@@ -4,10 +4,9 @@ import warnings
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-import minigrad  # noqa: E402
+import minigrad
 
 HUGE = 1e40  # in float32 an infinity
 INF, NAN = float("inf"), float("nan")

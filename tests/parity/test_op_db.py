@@ -2,12 +2,11 @@
 
 import pytest
 
-torch = pytest.importorskip("torch")
 pytest.importorskip("expecttest")
 
-from tests.parity.checks_of_operations import CHECKS  # noqa: E402
-from tests.parity.count import DATABASES, PAGE, document, in_page  # noqa: E402
-from tests.parity.databases import cases, counts, judge, left_out, name_of  # noqa: E402
+from tests.parity.checks_of_operations import CHECKS
+from tests.parity.count import DATABASES, PAGE, document, in_page
+from tests.parity.databases import cases, counts, judge, left_out, name_of
 
 OPERATIONS = DATABASES["operations"][0]
 

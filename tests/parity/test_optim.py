@@ -4,14 +4,11 @@ import inspect
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-import minigrad  # noqa: E402
-from tests.parity.in_both import same_in_both  # noqa: E402
-from tests.parity.torch_databases import common  # noqa: E402
-
-pytestmark = pytest.mark.parity
+import minigrad
+from tests.parity.in_both import same_in_both
+from tests.parity.torch_databases import common
 
 DATABASE = {info.optim_cls.__name__: info for info in common("optimizers").optim_db}
 MISSING = {

@@ -7,12 +7,11 @@ import itertools
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
+import minigrad
 
-import minigrad  # noqa: E402
-
-pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
+pytestmark = pytest.mark.filterwarnings("ignore")
 EVERY = "SGD ASGD Adam AdamW Adamax NAdam RAdam RMSprop Adagrad Adadelta Rprop".split()
 
 

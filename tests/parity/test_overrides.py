@@ -10,16 +10,15 @@ import re
 import warnings
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
 pytest.importorskip("expecttest")
 
-import minigrad  # noqa: E402
-from tests.parity import overrides  # noqa: E402
-from tests.parity.databases import found  # noqa: E402
-from tests.parity.override_cases import cases, evaluated  # noqa: E402
+import minigrad
+from tests.parity import overrides
+from tests.parity.databases import found
+from tests.parity.override_cases import cases, evaluated
 
-pytestmark = pytest.mark.parity
 LIBRARIES = torch, minigrad
 
 

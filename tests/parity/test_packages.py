@@ -9,8 +9,6 @@ import pytest
 
 from tests.forked import ROOT
 
-pytestmark = pytest.mark.parity
-
 RUN = """
 import sys
 import minigrad

@@ -2,12 +2,9 @@
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-import minigrad  # noqa: E402
-
-pytestmark = pytest.mark.parity
+import minigrad
 
 LIBRARIES = torch, minigrad
 LENGTHS = [[5, 3, 3, 1], [4], [2, 2, 2], [1, 1]]

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-import minigrad  # noqa: E402
-from minigrad.tensors import printing  # noqa: E402
+import minigrad
+from minigrad.tensors import printing
 
 random = np.random.default_rng(0)
 ARRAYS = {

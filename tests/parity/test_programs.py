@@ -4,11 +4,7 @@ import json
 
 import pytest
 
-pytest.importorskip("torch")
-
-from tests.programs import SCRIPTS, assert_same, courses, curve, kept, numbers, output, seeded  # noqa: E402
-
-pytestmark = pytest.mark.parity
+from tests.programs import SCRIPTS, assert_same, courses, curve, kept, numbers, output, seeded
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

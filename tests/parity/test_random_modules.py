@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
+import minigrad
 
-import minigrad  # noqa: E402
-
-pytestmark = pytest.mark.parity
 LIBRARIES = torch, minigrad
 
 

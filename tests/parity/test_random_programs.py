@@ -1,13 +1,13 @@
 """Random programs of views, writes and arithmetic under PyTorch and under minigrad; a failure prints a short one."""
 
 import pytest
+import torch
 
 import minigrad
 
 from .harness import Raised, differences
 from .random_programs import shrink, write
 
-torch = pytest.importorskip("torch")
 PROGRAMS = 300
 
 

@@ -1,15 +1,15 @@
 """Random programs of transforms under PyTorch and under minigrad; a failure prints a short script.
 
-Any number of them by hand: python -m tests.parity.random_transforms --programs 20000 --seed 5000
+Any number of them by hand: python -m tests.parity.fuzz transforms --programs 20000
 """
 
 import pytest
+import torch
 
 import minigrad
 
 from .random_transforms import found, report, write
 
-torch = pytest.importorskip("torch")
 PROGRAMS, AT_ONCE = 2000, 50
 
 

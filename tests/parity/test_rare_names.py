@@ -5,13 +5,11 @@ import importlib
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
+import minigrad
+from tests.parity.in_both import same_in_both
 
-import minigrad  # noqa: E402
-from tests.parity.in_both import same_in_both  # noqa: E402
-
-pytestmark = pytest.mark.parity
 BOTH = (torch, minigrad)
 
 

@@ -10,7 +10,6 @@ from tests.ops.test_errors_memory import NOT_IN_PYTORCH
 CASES = [
     (case[0], getattr(table, "lend", None)) for table in TABLES for case in table.CASES if case[0] not in NOT_IN_PYTORCH
 ]
-pytestmark = pytest.mark.parity
 
 
 @pytest.mark.parametrize("text, lend", CASES, ids=[text for text, _ in CASES])

@@ -1,18 +1,17 @@
 """Files of safetensors both ways: PyTorch's functions read what minigrad's write, and the other way round."""
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
-import safetensors.torch as theirs  # noqa: E402
+import safetensors.torch as theirs
 
-import minigrad  # noqa: E402
-from minigrad.utils import safetensors as ours  # noqa: E402
+import minigrad
+from minigrad.utils import safetensors as ours
 
-from .test_files_of_tensors import DTYPES, numbers  # noqa: E402
+from .test_files_of_tensors import DTYPES, numbers
 
-pytestmark = pytest.mark.parity
 WAYS = ((minigrad, ours, theirs), (torch, theirs, ours))
 
 

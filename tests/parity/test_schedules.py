@@ -5,12 +5,11 @@ import math
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
+import minigrad
 
-import minigrad  # noqa: E402
-
-pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 LIBRARIES = ((minigrad, torch), (torch, minigrad))

@@ -13,13 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-import minigrad  # noqa: E402
-from minigrad.ops.base.registry import TABLE  # noqa: E402
-from tests.parity.test_table import COMPARED, peer, plain  # noqa: E402
-from tests.table import call, floats, tensors  # noqa: E402
+import minigrad
+from minigrad.ops.base.registry import TABLE
+from tests.parity.test_table import COMPARED, peer, plain
+from tests.table import call, floats, tensors
 
 KINDS = ("value", "gradient", "tangent", "second")
 ALONE = ("prelu", "zeta")  # which have no derivative by an operand, or not elementwise

@@ -4,13 +4,10 @@ import json
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from tests.forked import python  # noqa: E402
-from tests.viz import test_long_programs as long  # noqa: E402
-
-pytestmark = pytest.mark.parity
+from tests.forked import python
+from tests.viz import test_long_programs as long
 
 TRAINING = """
 import torch

@@ -4,23 +4,20 @@ import re
 
 import numpy as np
 import pytest
+import torch
+import torch.nn.functional as F
 
-pytest.importorskip("torch")
+import viz
+from minigrad.core.tensor import wrap
+from minigrad.ops.base.registry import TABLE
+from minigrad.record import schema
+from minigrad.testing.samples import Maker
+from tests.formulas.evaluated import NAMES
+from tests.table import SMOOTH, call, floats
 
-import torch  # noqa: E402
-import torch.nn.functional as F  # noqa: E402
+from .test_table import peer
 
-import viz  # noqa: E402
-from minigrad.core.tensor import wrap  # noqa: E402
-from minigrad.ops.base.registry import TABLE  # noqa: E402
-from minigrad.record import schema  # noqa: E402
-from minigrad.testing.samples import Maker  # noqa: E402
-from tests.formulas.evaluated import NAMES  # noqa: E402
-from tests.table import SMOOTH, call, floats  # noqa: E402
-
-from .test_table import peer  # noqa: E402
-
-pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 @pytest.fixture(autouse=True)

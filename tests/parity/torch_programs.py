@@ -5,9 +5,8 @@ from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
-import pytest
+import torch
 
-torch = pytest.importorskip("torch")
 nn, F = torch.nn, torch.nn.functional
 
 

@@ -17,6 +17,7 @@ class Again(NamedTuple):
     numbers: dict[int, np.ndarray]
     frozen: dict[int, str]
     behind: dict[int, str]
+    lost: dict[str, str]
     otherwise: list[dict]
 
 
@@ -26,10 +27,11 @@ def computed(live: Any, changes: Any = (), page: Any = None, **options: Any) -> 
     found = (page or whole()).ask(question)
     listed = range(live["size"])
     itself = {str(i): i for i in listed}
-    where = {"contributions": itself, "values": itself, "gradients": live["gradients"], "tangents": live["tangents"]}
+    gives = {f"{op['id']}:{k}": edge["gives"] for op in live["ops"] for k, edge in enumerate(op["edges"])}
+    where = {"contributions": gives, "values": itself, "gradients": live["gradients"], "tangents": live["tangents"]}
     numbers = {where[kind][i]: received(t[0]) for kind in where for i, t in found[kind].items()}
     frozen, behind = [{int(i): text for i, text in found[name].items()} for name in ("frozen", "behind")]
-    return Again(numbers, frozen, behind, found["otherwise"])
+    return Again(numbers, frozen, behind, found["lost"], found["otherwise"])
 
 
 def recorded(record: Any) -> tuple[Any, dict, dict[int, np.ndarray]]:

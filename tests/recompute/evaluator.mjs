@@ -17,9 +17,9 @@ function answerTo({ text, names, record, changes, options }) {
   const held = new Map([...live.heldOf(record), ...named(changes, Number)]);
   const { forgotten = [], formulas = {}, forwardOnly } = options;
   const given = { forwardOnly, forgotten: new Set(forgotten), formulas: new Map(Object.entries(formulas)) };
-  const { otherwise, frozen, behind, ...found } = live.computeAgain(record, held, given);
+  const { otherwise, frozen, behind, lost, ...found } = live.computeAgain(record, held, given);
   const maps = Object.entries(found).map(([name, map]) => [name, pairs(map)]);
-  return { ...Object.fromEntries(maps), otherwise, frozen: Object.fromEntries(frozen), behind: Object.fromEntries(behind) };
+  return { ...Object.fromEntries(maps), otherwise, lost: Object.fromEntries(lost), frozen: Object.fromEntries(frozen), behind: Object.fromEntries(behind) };
 }
 
 createInterface({ input: process.stdin }).on("line", (line) => {

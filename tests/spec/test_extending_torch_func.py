@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import minigrad as torch
+from tests.functions import custom
 
 
 def to_numpy(tensor):
@@ -174,20 +175,8 @@ def test_example_2_second_order_without_transforms():
 
 def scale(**extra):
     """Return a Function x -> 2 x with the static methods (or class attributes) given."""
-    methods = {
-        "forward": lambda x: x * 2,
-        "setup_context": lambda ctx, inputs, output: None,
-        "backward": lambda ctx, grad: grad * 2,
-    } | extra
-    return type(
-        "Scale",
-        (torch.autograd.Function,),
-        {
-            name: staticmethod(method) if callable(method) else method
-            for name, method in methods.items()
-            if method is not None
-        },
-    )
+    methods = {"forward": lambda x: x * 2, "setup_context": lambda *a: None, "backward": lambda ctx, grad: grad * 2}
+    return custom("Scale", **methods | extra)
 
 
 def test_forward_that_takes_ctx_is_refused_by_transforms():

@@ -21,27 +21,28 @@ def leaf(*values):
     return torch.tensor(values, requires_grad=True)
 
 
+class Func(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x: torch.Tensor, y: torch.Tensor, z: int):
+        ctx.save_for_backward(x, y)
+        ctx.save_for_forward(x, y)
+        ctx.z = z
+        return x * y * z
+
+    @staticmethod
+    def jvp(ctx, x_t, y_t, _):
+        x, y = ctx.saved_tensors
+        z = ctx.z
+        return z * (y * x_t + x * y_t)
+
+    @staticmethod
+    def vjp(ctx, grad_out):
+        x, y = ctx.saved_tensors
+        z = ctx.z
+        return z * grad_out * y, z * grad_out * x, None
+
+
 def test_example_of_save_for_forward():
-    class Func(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x: torch.Tensor, y: torch.Tensor, z: int):
-            ctx.save_for_backward(x, y)
-            ctx.save_for_forward(x, y)
-            ctx.z = z
-            return x * y * z
-
-        @staticmethod
-        def jvp(ctx, x_t, y_t, _):
-            x, y = ctx.saved_tensors
-            z = ctx.z
-            return z * (y * x_t + x * y_t)
-
-        @staticmethod
-        def vjp(ctx, grad_out):
-            x, y = ctx.saved_tensors
-            z = ctx.z
-            return z * grad_out * y, z * grad_out * x, None
-
     a = torch.tensor(1.0, requires_grad=True, dtype=torch.double)
     t = torch.tensor(1.0, dtype=torch.double)
     b = torch.tensor(2.0, requires_grad=True, dtype=torch.double)
@@ -57,17 +58,18 @@ def test_example_of_save_for_forward():
     assert (a.grad.item(), b.grad.item()) == (8.0, 4.0)
 
 
+class SimpleFunc(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone(), x.clone()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g1, g2):
+        return g1 + g2  # No check for None necessary
+
+
 def test_example_of_set_materialize_grads_with_the_default():
-    class SimpleFunc(Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x.clone(), x.clone()
-
-        @staticmethod
-        @once_differentiable
-        def backward(ctx, g1, g2):
-            return g1 + g2  # No check for None necessary
-
     a = torch.tensor(1.0, requires_grad=True)
     b, _ = SimpleFunc.apply(a)  # induces g2 to be undefined
     b.backward()

@@ -18,6 +18,7 @@ from tests.spec import test_extending_torch_func_vmap as spec_vmap
 from tests.spec import test_function_cpp as cpp
 from tests.spec import test_function_forward as forward
 from tests.spec import test_function_ts_port as ts
+from tests.spec import test_nested_io_function as nested
 
 from ..marks import corrected, run_text
 from . import broken
@@ -39,65 +40,30 @@ def frozen():
     gc.freeze()
 
 
-def of_nested_io_function():
-    """Return the three Functions on that page."""
+class Unmaterialized(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(x)
+        return x.clone(), x.clone()
 
-    class Func(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x: torch.Tensor, y: torch.Tensor, z: int):
-            ctx.save_for_backward(x, y)
-            ctx.save_for_forward(x, y)
-            ctx.z = z
-            return x * y * z
-
-        @staticmethod
-        def jvp(ctx, x_t, y_t, _):
-            x, y = ctx.saved_tensors
-            z = ctx.z
-            return z * (y * x_t + x * y_t)
-
-        @staticmethod
-        def vjp(ctx, grad_out):
-            x, y = ctx.saved_tensors
-            z = ctx.z
-            return z * grad_out * y, z * grad_out * x, None
-
-    class SimpleFunc(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x.clone(), x.clone()
-
-        @staticmethod
-        @torch.autograd.function.once_differentiable
-        def backward(ctx, g1, g2):
-            return g1 + g2  # No check for None necessary
-
-    class Unmaterialized(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.set_materialize_grads(False)
-            ctx.save_for_backward(x)
-            return x.clone(), x.clone()
-
-        @staticmethod
-        @torch.autograd.function.once_differentiable
-        def backward(ctx, g1, g2):
-            (x,) = ctx.saved_tensors
-            grad_input = torch.zeros_like(x)
-            if g1 is not None:  # We must check for None now
-                grad_input += g1
-            if g2 is not None:
-                grad_input += g2
-            return grad_input
-
-    return {"Func": (Func, x, x + 1, 4), "SimpleFunc": (SimpleFunc, x), "Unmaterialized": (Unmaterialized, x)}
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, g1, g2):
+        (x,) = ctx.saved_tensors
+        grad_input = torch.zeros_like(x)
+        if g1 is not None:  # We must check for None now
+            grad_input += g1
+        if g2 is not None:
+            grad_input += g2
+        return grad_input
 
 
 DOCUMENTS = {
     "NumpySort": (spec.NumpySort, matrix, -1),
     "NumpyTake": (spec.NumpyTake, matrix, order, back, 1),
     "MyCube": (spec.MyCube, x),
-    "MyCube with a generated rule": (spec_vmap.cube_with_generated_rule().__closure__[0].cell_contents, x),
+    "MyCube with a generated rule": (spec_vmap.GeneratedCube, x),
     "NumpySort with vmap": (spec_vmap.BatchedNumpySort, matrix, -1),
     "NumpyTake with vmap": (spec_vmap.BatchedNumpyTake, matrix, order, back, 1),
     "MyFunction": (cpp.MyFunction, 2, x),
@@ -105,7 +71,9 @@ DOCUMENTS = {
     "separate": (forward.Separate, x, 2),
     "Exp": (ts.Exp, x),
     "separate Exp": (ts.SeparateExp, x),
-    **of_nested_io_function(),
+    "Func": (nested.Func, x, x + 1, 4),
+    "SimpleFunc": (nested.SimpleFunc, x),
+    "Unmaterialized": (Unmaterialized, x),
 }
 OTHERS = {
     "Cube": (functions.Cube, x),

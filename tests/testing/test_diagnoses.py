@@ -7,24 +7,18 @@ import pytest
 import minigrad as torch
 from minigrad.testing import check
 from minigrad.testing.function_checks import variants
+from tests.functions import custom
 
 X = torch.tensor([0.3, -0.2, 0.9])
 
 
 def function(forward, backward):
     """Return a Function of one input from formulas in x, and in the incoming gradient g."""
-
-    class Made(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return forward(x)
-
-        @staticmethod
-        def backward(ctx, g):
-            return backward(*ctx.saved_tensors, g)
-
-    return Made
+    return custom(
+        "Made",
+        forward=lambda ctx, x: [ctx.save_for_backward(x), forward(x)][-1],
+        backward=lambda ctx, g: backward(*ctx.saved_tensors, g),
+    )
 
 
 def explained(forward, backward):
@@ -344,15 +338,7 @@ def test_an_error_of_the_check_itself_is_not_blamed_on_the_function(monkeypatch)
 
 def test_a_function_of_float32_tensors_outside_is_said_to_be_one():
     kernel = torch.tensor([0.5, 2.0])
-
-    class Fixed(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return torch.mv(torch.ones(2, 2, dtype=torch.float32) * kernel, x)
-
-        @staticmethod
-        def backward(ctx, g):
-            return torch.mv((torch.ones(2, 2) * kernel).t(), g)
-
-    result = check(Fixed, torch.tensor([1.0, 2.0]))
+    forward = lambda x: torch.mv(torch.ones(2, 2, dtype=torch.float32) * kernel, x)
+    fixed = function(forward, lambda x, g: torch.mv((torch.ones(2, 2) * kernel).t(), g))
+    result = check(fixed, torch.tensor([1.0, 2.0]))
     assert "forward runs on float32, but not on float64, in which check compares numbers" in result["forward"].message

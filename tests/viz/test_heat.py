@@ -16,6 +16,7 @@ from minigrad.record.summary import summary
 from minigrad.record.validate import NotARecord, validate
 from viz.cards.frames import heats_in
 from viz.cards.heat import Heat, heat, level
+from viz.layout.shapes import Text
 from viz.notebook import mimebundle
 
 
@@ -145,9 +146,50 @@ def test_maps_are_a_part_of_cards():
     assert any("grid" in value["summary"] for value in json.loads(drawing().json())["values"])
 
 
-def test_a_picture_of_small_tensors_has_nothing_of_heat_maps():
-    made = viz.draw(lambda w: w.tanh().sum(), parameter(np.eye(4)), passes="all").svg()
+def test_a_picture_of_values_that_text_shows_whole_has_nothing_of_heat_maps():
+    made = viz.draw(lambda w: w.tanh().sum(), parameter([[1, 2, 3], [4, 5, 6]]), passes="all").svg()
     assert 'class="heat"' not in made and ".l-heat" not in made
+
+
+@pytest.mark.parametrize("shape, rows", [((3, 4), 3), ((4, 2), 4), ((2, 2, 4), 2), ((12,), 2)])
+def test_7_to_16_elements_are_numbers_in_cells(shape, rows):
+    a = np.arange(-5.0, np.prod(shape) - 5).reshape(shape)
+    (made,) = heats(viz.draw(lambda w: w.sum(), parameter(a)), "forward").values()
+    assert [float(word) for panel in made.words for row in panel for word in row] == list(a.ravel())
+    assert len(made.words[0]) == rows and len(made.words) == (2 if len(shape) > 2 else 1)
+    texts = [item.text for item in made.drawn(0, 0).items if isinstance(item, Text)]
+    assert {str(int(x)) for x in a.ravel()} <= set(texts)
+    assert ("[0]" in texts and "[1]" in texts) == (len(shape) > 2)
+
+
+def test_the_numbers_of_a_small_matrix_are_in_every_format():
+    made = viz.draw(lambda w: w.tanh(), parameter([[0.5, -7.25, 3], [4, np.nan, -np.inf], [1, 2, 9]]))
+    assert all("-7.25" in written for written in (made.svg(), made.tex(), made.dot(), made.mermaid(), made.text()))
+    assert made.png() and made.pdf()
+    assert "[[0.5, -7.25, 3], [4, nan, -inf], [1, 2, 9]]" in made.text()
+
+
+def test_numbers_too_wide_for_a_card_are_a_map():
+    made = heats(viz.draw(lambda w: w.sum(), parameter(np.arange(16.0).reshape(1, 16) - 0.123)), "forward")
+    assert [one.words for one in made.values()] == [[]]
+
+
+def test_attention_weights_are_maps_large_enough_to_read_on_a_scale_to_1():
+    scores = parameter(np.random.default_rng(0).normal(size=(2, 8, 8)) * 9)
+    made = heats(viz.draw(lambda s: (s @ s).softmax(-1), scores), "forward")
+    *_, weights = made.values()
+    assert (weights.scale.words, weights.scale.end) == ("probabilities", 1.0)
+    assert all(wide >= 96 for _, wide in weights.frames)
+    texts = [item.text for item in weights.drawn(0, 0).items if isinstance(item, Text)]
+    assert texts.count("7") == texts.count("3") == 3  # of the rows, and of the columns of each matrix
+    assert "probabilities 0 to 1" in viz.draw(lambda s: s.softmax(-1), scores).svg()
+
+
+def test_a_map_of_parts_of_a_matrix_has_the_first_and_the_last_index():
+    (made,) = heats(
+        viz.draw(lambda w: w.sum(), parameter(np.random.default_rng(0).normal(size=(200, 90)))), "forward"
+    ).values()
+    assert [item.text for item in made.drawn(0, 0).items if isinstance(item, Text)] == ["0", "199", "0", "89"]
 
 
 def test_a_tensor_of_equal_numbers_has_no_picture():
@@ -305,6 +347,8 @@ def test_large_pictures_have_small_maps_beside_the_text():
     assert made.view.brief
     blocks = [b for card in made.cards.values() for b in (*card.body, *card.passes["backward"]) if b.heat]
     assert {b.role for b in blocks} == {"value", "gradient"}
+    weights = viz.draw(lambda w: chain(w).softmax(-1), parameter(np.eye(8)))
+    assert weights.view.brief and max(one.size for one in heats(weights, "forward").values()) > (96, 96)
     for block in blocks:
         left, top = block.heat_at
         beside = block.lines if top == 3 else block.lines[1:]

@@ -55,8 +55,16 @@ def test_labels_of_edges_fit_side_by_side_above_their_card():
 
 def test_all_passes_share_one_layout():
     record = records.two_uses()
-    layout = [viz.draw(record, passes=name).layout for name in ("forward", "backward", "jvp")]
-    assert layout[0] == layout[1] == layout[2]
+    pages = viz.draw(record, passes="all").pictures().values()
+    nodes = [next(group for group in page.items if group.classes == "nodes") for page in pages]
+    papers = [[(node.id, node.items[0]) for node in each.items] for each in nodes]
+    assert nodes[0].shift == nodes[1].shift == nodes[2].shift and papers[0] == papers[1] == papers[2]
+
+
+def test_the_picture_of_one_pass_has_no_room_for_others():
+    record = records.two_uses()
+    heights = [viz.draw(record, passes=passes).layout.height for passes in ("forward", "backward", "all")]
+    assert heights[0] < 0.8 * heights[2] and heights[1] < heights[2]
 
 
 @pytest.mark.slow

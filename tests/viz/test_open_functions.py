@@ -232,7 +232,30 @@ def test_saved_tensors_do_not_look_like_gradients():
         for path in group.iter()
         if (path.get("class") or "").startswith("l-edge")
     }
-    assert classes == {"l-edge", "l-edge-backward"}
+    assert classes == {"l-edge-saved", "l-edge-backward"}
+
+
+def test_in_backward_only_what_depends_on_the_incoming_gradient_is_red():
+    class Scaled(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g * (x * x * 3)
+
+    svg = ElementTree.fromstring(viz.draw(lambda x: Scaled.apply(x).sum(), leaf(), passes="backward").svg())
+    looks = {
+        group.get("id"): next(
+            path.get("class") for path in group.iter() if path.get("class") and "l-edge" in path.get("class")
+        )
+        for group in svg.iter()
+        if re.fullmatch(r"op-0-backward-edge-.*", group.get("id") or "")
+    }
+    assert sorted(looks.values()) == ["l-edge", "l-edge", "l-edge-backward", "l-edge-backward", *["l-edge-saved"] * 2]
 
 
 def test_names_open_functions_and_none_closes_all():
@@ -338,8 +361,21 @@ def test_outer_cards_stay_where_they_are_from_pass_to_pass():
     ids = [element.get("id") for element in svg.iter() if element.get("id")]
     assert {"forward-op-0", "backward-op-0", "forward-op-0-forward-op-1", "backward-op-0-backward-op-1"} <= set(ids)
     assert len(ids) == len(set(ids))
-    first, second = re.findall(r"l-frame\" d=\"([^\"]*)", drawn(cube).svg())
+    first, second = (next(svg.iterfind(f".//*[@id='{name}-op-1']"))[0].get("d") for name in ("forward", "backward"))
     assert first == second
+
+
+def test_a_frame_fits_the_room_of_its_pass():
+    made = drawn(cube)
+    card = next(card for card in made.cards.values() if isinstance(card, OpenCard))
+    sizes = {}
+    for name in ("forward", "backward"):
+        x, y, wide, tall = card.border(name)
+        assert x >= 0 and y >= 0 and x + wide <= card.width and y + tall <= card.height
+        (left, top), room = card.corner(name), card.seen_in(name).placed
+        assert x <= left and y < top and left + room.width <= x + wide and top + room.height <= y + tall
+        sizes[name] = wide * tall
+    assert sizes["forward"] < 0.6 * sizes["backward"] <= 0.6 * card.width * card.height
 
 
 # ---------------------------------------------------------------------- in every format

@@ -1,7 +1,5 @@
 """A picture in one sentence, for screen readers: the program, its operations in order, result and derivatives."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from .. import text

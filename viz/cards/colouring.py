@@ -3,8 +3,6 @@
 The steps are logarithmic, because both range over several orders of magnitude in one program.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

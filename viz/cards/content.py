@@ -5,8 +5,6 @@ tangent and its rule) and the user's line.  A strip above it holds a label for e
 large as its largest pass needs, so the pictures of the passes can be laid over one another.
 """
 
-from __future__ import annotations
-
 import cmath
 import math
 from collections.abc import Sequence
@@ -21,12 +19,12 @@ from ..layout.orientation import WAYS
 from ..layout.style import measure
 from ..ranks import travelling
 from . import mathematics
-from .heat import heat_of
+from .error import error_blocks, named_by_error
+from .heat import Heat, heat_of
 from .lines import amount_of, assigned, formula_lines, with_grad
 from .parameters import bars, gradients_of_parameters, parameters, tangents_of_parameters
 from .parts import ABOVE, CLOSE, GAP, NARROW, ROOM, SIDE, TIGHT, Bar, Block, Card, Line, Run, label_size
 
-NARROW_LABEL = 18  # characters of a label in a brief picture, beside two others or more
 WIDE = 72  # characters that a value and its type may have on one line of text
 CODE = 10  # lines of an operation that consists of several
 KINDS = {"computed": "value"}  # a leaf made before the recording began
@@ -44,6 +42,9 @@ def card(graph: Graph, node: Node, passes: Sequence[str], together: bool = False
     extra = {name: section for name in passes if (section := sections[name](graph, node))}
     if together:
         extra = {"together": [block for section in extra.values() for block in section]}
+    if node.kind == "error":
+        said = error_blocks(graph, node.record)
+        extra = {name: [*said, *extra.get(name, ())] for name in (["together"] if together else passes)}
     own = node.is_op and not (is_detached(node.record) and called(graph, node)[2] == graph.name(node.outputs[0]))
     body = [_value(graph, value, with_name=own) for value in node.outputs]
     body += [*special(graph, node, "forward", "value"), *parameters(graph, node)]
@@ -81,10 +82,12 @@ def _transfer(graph: Graph, node: Node, passes: Sequence[str], together: bool) -
     return Bar(node, [head], body, extra, foot, labels, way, ins=ins, outs=outs, names=names)
 
 
-def _flow_lines(graph: Graph, name: str, entry: dict | None, role: str, sign: str = "=") -> list[Line]:
+def _flow_lines(
+    graph: Graph, name: str, entry: dict | None, role: str, sign: str = "=", heat: Heat | None = None
+) -> list[Line]:
     """Return the lines of a gradient or tangent: its contents, or in a picture of many operations its norm."""
     if not graph.view.brief or entry is None or text.whole(entry, 1):
-        return assigned(name, amount_of(graph, entry), role, graph.view, sign)
+        return assigned(name, amount_of(graph, entry, heat), role, graph.view, sign)
     return [Line([(f"{text.shorten(name, 28)} {text.norm(entry)}", role)])]
 
 
@@ -112,8 +115,10 @@ def flow_label(graph: Graph, edge: Edge) -> list[Line]:
         return []
     formula, latex = formula_of(graph, edge), edge.flow.get("latex")
     if graph.view.brief and formula:
-        room = graph.view.label_columns if len(edge.target.inputs) < 3 else NARROW_LABEL
-        return [Line([(text.shorten(flow_formula(graph, edge), room), "flow")])]
+        room = (
+            graph.view.label_columns if len(edge.target.inputs) < 3 else graph.view.columns * 3 // 5
+        )  # beside two others
+        return [Line([(text.cut(flow_formula(graph, edge), room), "flow")])]
     # the only label of a card may be nearly as wide as the card
     alone = len(edge.target.inputs) == 1 and not graph.view.slide
     columns = graph.view.columns - 6 if alone else graph.view.label_columns
@@ -137,9 +142,12 @@ def formula_of(graph: Graph, edge: Edge) -> str:
 
 def given_lines(graph: Graph, edge: Edge, columns: int) -> list[Line]:
     """Return the value of an edge's contribution as lines."""
-    alone = graph.view.slide and len(graph.back[edge.value]) == 1  # then it equals the gradient, which the card shows
-    if edge.flow is None or "grads" not in graph.view.show or alone:
+    if edge.flow is None or "grads" not in graph.view.show:
         return []
+    if len(graph.back[edge.value]) == 1:  # then it equals the gradient, which the card shows
+        given = graph.values.get(edge.flow["gives"])
+        if graph.view.slide or given and not text.whole(given):
+            return []
     if equations := edge.flow.get("equations"):  # of an explanation: the equations of single elements
         return [Line([(line, "gives")]) for one in equations for line in text.wrap(one, graph.view.columns, 6)]
     lines = []
@@ -166,7 +174,8 @@ def flow_text(cards: dict[str, Card], edge: Edge) -> list[str]:
 def words(card: Card, *passes: str, with_blocks: bool = False) -> list[str]:
     """Return the text on a card in these passes, line by line; `with_blocks` adds large values in block characters."""
     lines = [line.text for block in card.head for line in block.lines]
-    blocks = [*(block for name in passes for block in card.passes.get(name, ())), *card.foot]
+    sections = {id(block): block for name in passes for block in card.passes.get(name, ())}  # an error is in several
+    blocks = [*sections.values(), *card.foot]
     return [
         *lines,
         *body_words(card, with_blocks),
@@ -195,17 +204,21 @@ def _op_head(graph: Graph, node: Node) -> Block:
     if is_detached(op):
         name, shown = shown, ""
     name = f"{cuts.SCISSORS} " * (node.kind == "cut") + name + " backward" * (op["phase"] == "backward")
-    lines = [Line([(name, "name"), (call, "call")])]
+    of = ""
+    if own := graph.alone.get(node.key):  # the module's name is the title, the operation follows
+        name, of = own, f" · {name}"
+    lines = [Line([(name, "name"), (of + call, "call")])]
     if graph.view.brief:
-        whole = text.shorten(f"{name}{call}" if not shown or shown == name else f"{name}  {shown}", columns + 2)
+        rest = of or (call if not shown or shown == name else f"  {shown}")
+        whole = text.cut(name + rest, columns + 2)
         lines, shown = [Line([(whole[: len(name)], "name"), (whole[len(name) :], "call")])], ""
-    elif len(name) + len(call) > columns:
+    elif len(name + of + call) > columns:
         lines = [
-            Line([(name, "name")]),
+            Line([(name, "name"), (of, "call")]),
             *(Line([(line, "call")]) for line in text.wrap(call, columns, graph.view.lines)),
         ]
     if shown and shown != name:
-        if len(name) + len(call) + len(shown) <= columns and not graph.view.tex:
+        if len(name + of + call + shown) <= columns and not graph.view.tex:
             lines[0].right = (shown, "formula")
         else:
             lines += formula_lines(graph, shown, "formula", mathematics.of(graph, shown), columns)
@@ -218,6 +231,7 @@ def _op_head(graph: Graph, node: Node) -> Block:
     tags += [text.shorten(f"then {', '.join(op['then'])}", columns)] if op.get("then") else []
     lines += [Line([(" · ".join(tags), "tag")])] if tags else []
     lines += _cuts(graph, node)
+    lines += [Line([(line, "sum")]) for line in named_by_error(graph, op)]
     lines += [Line([(line, "code")]) for line in text.several(op.get("where"), columns + 8, CODE)]
     inside = summary(op) if node.kind == "function" and not node.frames else ""
     lines += [Line([(text.shorten(inside, columns), "tag")])] if inside else []
@@ -276,7 +290,7 @@ def called(graph: Graph, node: Node) -> tuple[str, str, str]:
     if call := text.clean(graph.words(op.get("call") or "")):
         same = call.startswith(name + "(") or call.startswith(name + ".apply(")
         return (name, call[len(name) :].removeprefix(".apply"), "") if same else (name, "", call)
-    if op.get("lines"):
+    if op.get("lines") or not op["inputs"] and op["id"] == graph.failing:
         return name, "", ""
     operands = [_constant(i) if isinstance(i, dict) else text.shorten(graph.name(i), 16) for i in op["inputs"]]
     if len(operands) > 5:
@@ -313,6 +327,9 @@ def _leaf_head(graph: Graph, node: Node) -> Block:
     value = node.outputs[0]
     of = graph.gradient_of.get(value)
     kind = KINDS.get(node.kind, node.kind) if of is None else f"gradient of {text.shorten(graph.name(of), 24)}"
+    in_modules = any(edge.target.record.get("module") for edge in graph.edges if edge.value == value)
+    if kind == "parameter" and not in_modules and "." not in graph.name(value):
+        kind = "leaf"
     kind += " · output" * (value in graph.outputs)
     kind = graph.values[value].get("tag", kind)  # of a story
     name = graph.name(value)
@@ -337,7 +354,8 @@ def _value(graph: Graph, value: int, with_name: bool) -> Block:
             lines = [Line([(words, "value")]), *([Line([(extent, "type")])] if extent else [])]
             return Block("value", lines, value, heat=made)
         return Block("value", [Line([(words, "value")], (extent, "type") if extent else None)], value)
-    lines = assigned(name, amount_of(graph, entry) if "values" in show else "", "value", graph.view)
+    made = heat_of(graph, entry, "values")
+    lines = assigned(name, amount_of(graph, entry, made) if "values" in show else "", "value", graph.view)
     if (before := entry.get("before")) is not None and "values" in show:  # of a training step
         lines += [
             Line([(f"before: {amount}", "type")]) for amount in [amount_of(graph, graph.values[before])] if amount
@@ -345,7 +363,7 @@ def _value(graph: Graph, value: int, with_name: bool) -> Block:
     if graph.view.brief:
         return Block("value", lines, value)
     lines += [Line([(text.kind_of(entry), "type")])] if "shapes" in show else []
-    return Block("value", lines, value, heat=heat_of(graph, entry, "values"))
+    return Block("value", lines, value, heat=made)
 
 
 def _saved(graph: Graph, node: Node) -> list[Block]:
@@ -382,7 +400,8 @@ def _gradients(graph: Graph, node: Node) -> list[Block]:
             continue
         name = _flow_name(graph, node, f"grad{after(origin)}", value)
         now, remark = "" if node.is_op else graph.grad_words(value, origin), graph.styled("sum", origin)
-        lines = _flow_lines(graph, name, gradient, graph.styled("gradient", origin), "+=" if now else "=")
+        made = heat_of(graph, gradient, "grads")
+        lines = _flow_lines(graph, name, gradient, graph.styled("gradient", origin), "+=" if now else "=", made)
         lines = with_grad(lines, now, remark, columns)
         if len(terms) > 1 and not graph.view.brief:
             lines += [Line([(line, remark)]) for line in text.wrap(_sum(terms), columns, 2)]
@@ -394,9 +413,7 @@ def _gradients(graph: Graph, node: Node) -> list[Block]:
             lines += [Line([(line, "sum")]) for line in text.wrap(gradient["note"], columns, 3)]
         if gradient and gradient["id"] in graph.outputs:  # as the result of func.grad is
             lines += [Line([(f"output: {text.shorten(graph.name(gradient['id']), 24)}", "sum")])]
-        blocks.append(
-            Block("gradient", lines, gradient["id"] if gradient else None, heat=heat_of(graph, gradient, "grads"))
-        )
+        blocks.append(Block("gradient", lines, gradient["id"] if gradient else None, heat=made))
     blocks += special(graph, node, "backward", "gradient")
     blocks += bars(graph, node)
     blocks += gradients_of_parameters(graph, node) if "grads" in graph.view.show else []
@@ -459,10 +476,11 @@ def _tangents(graph: Graph, node: Node) -> list[Block]:
         tangent = graph.tangent(value)
         if tangent is None:
             continue
-        lines = _flow_lines(graph, _flow_name(graph, node, "tangent", value), tangent, "tangent")
+        made = heat_of(graph, tangent, "grads")
+        lines = _flow_lines(graph, _flow_name(graph, node, "tangent", value), tangent, "tangent", heat=made)
         if not graph.view.brief and (push := push_of(node, value)):
             lines += formula_lines(graph, pushed(node, push), "rule", push.get("latex"), columns, "= ", push)
-        blocks.append(Block("tangent", lines, tangent["id"], heat=heat_of(graph, tangent, "grads")))
+        blocks.append(Block("tangent", lines, tangent["id"], heat=made))
     blocks += special(graph, node, "jvp", "tangent")
     return blocks + (tangents_of_parameters(graph, node) if "grads" in graph.view.show else [])
 

@@ -4,8 +4,6 @@ An edge of the outer graph ends at the frame's border, and a line leads on to a 
 like any other, and outer cards stay where they are from pass to pass.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
@@ -22,7 +20,6 @@ from .scales import scales
 
 PAD, LEAD = 12.0, 32.0  # between a frame and its cards; room along the edges, for bends between border and ports
 APART = 40.0  # between outgoing edges beside the title
-BEND = 60.0  # the longest bend
 TURNED = {"TB": "BT", "BT": "TB", "LR": "RL", "RL": "LR"}
 COLUMNS = 36  # characters of the line below a frame's title
 
@@ -54,6 +51,7 @@ class OpenCard(Card):
         half = (need - self.slots[0]) / 2 if self.slots else 0.0
         if self.way != WAYS["TB"]:  # the title is beside the outgoing edges, too
             half = max(half, APART * (len(self.node.outputs) - 1) / 2)
+        self.half = half
         inner = across + 2 * PAD + (title[1] if self.way.sideways else 0.0)
         self.across = max(inner, need, clear)
         self.middle = max(self.across / 2, clear + GAP + half)
@@ -92,6 +90,20 @@ class OpenCard(Card):
             return (self.width - wide) / 2, across
         return across, title + (self.height - title - tall) / 2
 
+    def border(self, name: str) -> tuple[float, float, float, float]:
+        """Return the frame of a pass on the paper: its corner, width and height around title, room and edges."""
+        room, (x, y) = self.seen_in(name), self.corner(name)
+        side = self.way.sideways
+        (across, along), sizes = self.way.size(x, y), self.way.size(room.placed.width, room.placed.height)
+        low = min(across - PAD - self.parts[0] * side, self.middle - self.half - GAP - self.clear)
+        high = max(across + sizes[0] + PAD, self.middle + self.half + SIDE, low + self.clear)
+        start, end = along - LEAD - self.parts[0] * (not side), along + sizes[1] + LEAD
+        low, start = max(0.0, low), max(0.0, start)
+        (x, y), (right, bottom) = self.way.size(low, start), self.way.size(min(high, self.across), end)
+        words = max(line.width for block in self.head for line in block.lines) + 2 * SIDE
+        right, bottom = max(right, x + words), min(bottom, self.height)
+        return x, y, min(right, self.width) - x, bottom - y
+
     def _side(self, room: Room, key: str, ahead: int) -> Point:
         """Return the middle of a port's side in its room: behind (-1), ahead (1), or its centre (0)."""
         card = room.cards[key]
@@ -117,13 +129,12 @@ class OpenCard(Card):
                 yield points, is_entry != room.frame.turned, is_entry
 
     def _bent(self, border: Point, end: Point, room: Room, corner: Point, is_entry: bool) -> list[Point]:
-        """Return a line from the border to a port, which bends between the title and the room."""
+        """Return a line from the border of the card to a port, which bends between the frame's title and the room."""
         side = self.way.sideways
         ahead = sum(self.way.ahead) * (1 if is_entry else -1)
         size = (room.placed.width, room.placed.height)[not side]
         near = corner[not side] if ahead > 0 else corner[not side] + size
-        begin = border[not side] + (self.parts[0] if ahead > 0 and not side else 0.0)  # below the title
-        bend = max(begin, near - BEND) if ahead > 0 else min(begin, near + BEND)
+        bend = near - LEAD if ahead > 0 else near + LEAD
         point = lambda across, along: (along, across) if side else (across, along)
         across, to = border[side], end[side]
         start, middle = point(across, bend), (bend + near) / 2
@@ -131,10 +142,8 @@ class OpenCard(Card):
         return [border, *curve, end, end, end]
 
 
-def card_of(
-    graph: Graph, node: Node, passes: Sequence[str], together: bool = False, drawn: Sequence[str] | None = None
-) -> Card:
-    """Make the card of a node, open or closed: with room for the texts of `passes`, and for the frames of those `drawn`."""
+def card_of(graph: Graph, node: Node, passes: Sequence[str], together: bool = False) -> Card:
+    """Make the card of a node, open or closed: with room for the texts and frames of these passes."""
     if node.kind in ("port", "saved"):
         style = "saved" if node.kind == "saved" else "call"
         lines = [Line([(line, style)]) for line in text.wrap(node.label, graph.view.columns, 2)]
@@ -142,9 +151,8 @@ def card_of(
     made = closed.card(graph, node, passes, together)
     if not node.frames:
         return made
-    drawn = drawn or passes
-    rooms = {name: room_of(graph, frame, drawn) for name, frame in node.frames.items() if name in drawn}
-    rooms = rooms or {name: room_of(graph, frame, drawn) for name, frame in node.frames.items() if name == "forward"}
+    rooms = {name: room_of(graph, frame, passes) for name, frame in node.frames.items() if name in passes}
+    rooms = rooms or {name: room_of(graph, frame, passes) for name, frame in node.frames.items() if name == "forward"}
     used = {edge.port for edge in graph.edges if edge.source is node}
     longest = max((room.frame.title for room in rooms.values()), key=len)
     notes = max((room.frame.notes for room in rooms.values()), key=lambda notes: len(" · ".join(notes)))

@@ -1,12 +1,11 @@
 """Lines of text on cards: an amount under a name, and a formula in parts or in LaTeX."""
 
-from __future__ import annotations
-
 from .. import text
 from ..graph.drawn_graph import Graph
 from ..layout.style import TEXTS, measure
 from ..view import View
 from . import mathematics
+from .heat import Heat
 from .parts import Line
 
 READABLE = 0.7  # a formula that needs a smaller scale than this to fit is not typeset
@@ -51,9 +50,9 @@ def with_grad(lines: list[Line], now: str, style: str, columns: int) -> list[Lin
     return lines + [Line([(line, style)]) for line in text.wrap(now, columns, 3) if line]
 
 
-def amount_of(graph: Graph, entry: dict | None) -> str:
-    """Return a value's contents; on a slide a large one shows only its shape, unless there are lines for shapes."""
-    amount = text.contents(entry)
+def amount_of(graph: Graph, entry: dict | None, heat: Heat | None = None) -> str:
+    """Return a value's contents, unless its picture has them in cells; on a slide a large one shows only its shape."""
+    amount = "" if heat and heat.words else text.contents(entry)
     if entry is None or not amount or text.whole(entry) or not graph.view.slide or "shapes" in graph.view.show:
         return amount
     return text.shape(entry["shape"])

@@ -4,8 +4,6 @@ A record may come from a stranger, and LaTeX is a programming language that read
 reach a LaTeX file; the others appear as plain text.
 """
 
-from __future__ import annotations
-
 import re
 
 from ..graph.drawn_graph import Graph

@@ -1,7 +1,5 @@
 r"""Formulas in LaTeX, of the commands that minigrad writes (formulas/latex.py), as MathML, which browsers typeset."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from html import escape
 

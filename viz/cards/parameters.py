@@ -1,7 +1,5 @@
 """Parameters inside the card of the operation that uses them, and the bars for those inside a box."""
 
-from __future__ import annotations
-
 import math
 
 from .. import text
@@ -27,11 +25,11 @@ def parameters(graph: Graph, node: Node) -> list[Block]:
     blocks = []
     for held in node.held:
         entry = graph.values[held.value]
-        lines = assigned(
-            graph.name(held.value), amount_of(graph, entry) if "values" in show else "", "value", graph.view
-        )
+        made = heat_of(graph, entry, "values")
+        amount = amount_of(graph, entry, made) if "values" in show else ""
+        lines = assigned(graph.name(held.value), amount, "value", graph.view)
         lines += [Line([(text.kind_of(entry), "type")])] if "shapes" in show else []
-        blocks.append(Block("parameter", lines, held.value, heat=heat_of(graph, entry, "values")))
+        blocks.append(Block("parameter", lines, held.value, heat=made))
     return blocks
 
 
@@ -58,12 +56,13 @@ def gradients_of_parameters(graph: Graph, node: Node) -> list[Block]:
     for held, origin, entry in grads:
         name = f"{own_name(graph, node, held.value)}.grad" + after(origin)
         now, style = graph.grad_words(held.value, origin), graph.styled("gradient", origin)
-        lines = assigned(name, amount_of(graph, entry), style, graph.view, "+=" if now else "=")
+        made = heat_of(graph, entry, "grads")
+        lines = assigned(name, amount_of(graph, entry, made), style, graph.view, "+=" if now else "=")
         lines = with_grad(lines, now, graph.styled("sum", origin), columns)
         flow = held.flow or {}
         if formula := flow.get("formula") or flow.get("partial"):
             lines += formula_lines(graph, formula, "flow", flow.get("latex"), columns, "= ", flow)
-        blocks.append(Block("gradient", lines, entry["id"], heat=heat_of(graph, entry, "grads")))
+        blocks.append(Block("gradient", lines, entry["id"], heat=made))
     return blocks
 
 

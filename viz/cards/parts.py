@@ -3,8 +3,6 @@
 A collective of several lanes is a Bar: a card that spans them all, with a column for each lane's texts.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -67,7 +65,8 @@ class Block:
 
     def texts(self, with_blocks: bool = False) -> list[str]:
         """Return the lines as plain text; `with_blocks` adds the picture in block characters."""
-        return [line.text for line in self.lines] + ([self.heat.line] if with_blocks and self.heat else [])
+        shown = self.heat and self.heat.line and (with_blocks or self.heat.words)
+        return [line.text for line in self.lines] + ([self.heat.line] if self.heat and shown else [])
 
     @property
     def height(self) -> float:

@@ -1,28 +1,32 @@
 """The colour scales of a picture's heat maps: one for its values, one for its gradients, and one for its tangents.
 
+Probabilities, as attention weights are, have a scale up to 1: beside other values, they would be pale.
+
 A scale ends at the largest magnitude of all the values that a picture shows, so equal colours are equal numbers everywhere in
 it.  Shades follow the square root, so that weights stay visible beside activations.  A few numbers far beyond the others, as
 of a mask of -1e9, would leave the rest white: then the scale ends before them, and their cells are marked.
 """
 
-from __future__ import annotations
-
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from .. import text
 from ..graph.drawn_graph import Graph
 
 FAR = 50.0  # times the upper quartile of the magnitudes: by square root, smaller ones have the lightest shade
 WORDS = {"gradient": "gradients", "tangent": "tangents"}  # by the kind of a value in the record
-ALL = ("values", *WORDS.values())
+ALL = ("values", "probabilities", *WORDS.values())
+ROUNDED = 0.02  # what the rounding of a grid's cells may leave of a sum of probabilities
+PANELS = 4  # matrices of a tensor of more dimensions, as in grids
 
 
 @dataclass(frozen=True)
 class Scale:
     """The end of a colour scale, of either sign."""
 
-    words: str  # values | gradients | tangents
+    words: str  # one of ALL
     end: float
     largest: float  # beyond the end if the colours stop before it
 
@@ -48,6 +52,8 @@ def scales(graph: Graph) -> dict[str, Scale]:
             if form_of(entry) == "matrix" and (cells := magnitudes(entry)):
                 found.setdefault(words_of(entry), []).append(cells)
         graph.scales = {words: scale(words, values) for words, values in found.items()}
+        if "probabilities" in found:
+            graph.scales["probabilities"] = Scale("probabilities", 1.0, 1.0)
     return graph.scales
 
 
@@ -61,7 +67,7 @@ def scale(words: str, values: list[list[float]]) -> Scale:
     passed, quartile = 0.0, each[-1][0]
     for cell, weight in each:
         passed += weight
-        if passed >= 0.75 * len(values):
+        if passed >= 0.75 * len(values) - 1e-6:  # each value's weights are a rounded 1
             quartile = cell
             break
     largest = each[-1][0]
@@ -96,25 +102,67 @@ def entries(graph: Graph) -> Iterator[dict]:
 
 def magnitudes(entry: dict) -> list[float]:
     """Return the magnitudes of the finite cells of a value that are not 0, in ascending order."""
-    from minigrad.record.grid import numbers_of  # at the top, it would begin minigrad, which may draw at its exit
+    found = cells_of(entry)
+    cells = [cell for panel in found.panels for row in panel for cell in row] if found else []
+    return sorted(abs(cell) for cell in cells if cell and math.isfinite(cell))
 
-    grid = (entry.get("summary") or {}).get("grid")
-    cells = [cell for panel in numbers_of(grid) for row in panel for cell in row] if grid else []
-    return sorted(abs(cell) * grid["unit"] for cell in cells if cell and math.isfinite(cell)) if grid else []
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells of a value's picture: the rows of each panel, as numbers; and how many panels the value has."""
+
+    panels: list[list[list[float]]]
+    many: int
+    kind: str = "element"  # element | largest | mean
+
+
+def cells_of(entry: dict) -> Cells | None:
+    """Return the cells of a value: those of its grid, or all elements of a small one that text does not show whole.
+
+    >>> cells_of({"shape": [2, 2, 2], "summary": {"values": [[[1, 2], [3, 4]], [[5, 6], [7, "nan"]]]}}).panels
+    [[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, nan]]]
+    """
+    summary, shape = entry.get("summary") or {}, entry["shape"]
+    if grid := summary.get("grid"):
+        from minigrad.record.grid import numbers_of  # at the top, it would begin minigrad, which may draw at its exit
+
+        unit = grid["unit"]
+        panels = [[[cell * unit for cell in row] for row in panel] for panel in numbers_of(grid)]
+        return Cells(panels, grid["panels"], grid["cell"])
+    elements = text.flat(summary.get("values", ()))
+    if len(elements) <= text.WHOLE or len(elements) != math.prod(shape) or "complex" in entry.get("dtype", ""):
+        return None
+    numbers, wide = [float(one) for one in elements], shape[-1]
+    rows = [numbers[i : i + wide] for i in range(0, len(numbers), wide)]
+    tall = shape[-2] if len(shape) > 1 else 1
+    panels = [rows[i : i + tall] for i in range(0, len(rows), tall)]
+    return Cells(panels[:PANELS], len(panels))
 
 
 def words_of(entry: dict) -> str:
     """Return the words for the scale of a value."""
-    return WORDS.get(entry["kind"], "values")
+    return WORDS.get(entry["kind"]) or ("probabilities" if are_probabilities(cells_of(entry)) else "values")
+
+
+def are_probabilities(cells: Cells | None) -> bool:
+    """Return True if all numbers are from 0 to 1, not only 0 and 1, and those of each row have the sum 1.
+
+    >>> are_probabilities(Cells([[[0.25, 0.75], [0.0, 1.0]]], 1)), are_probabilities(Cells([[[0.25, 0.5]]], 1))
+    (True, False)
+    """
+    rows = [row for panel in cells.panels for row in panel] if cells and cells.kind == "element" else []
+    between = any(0 < cell < 1 for row in rows for cell in row)
+    return between and all(min(row) >= 0 and abs(sum(row) - 1) < ROUNDED for row in rows)
 
 
 def form_of(entry: dict) -> str:
-    """Return the form of a value's picture: bars | matrix | integers | image; "" without a grid.
+    """Return the form of a value's picture: bars | matrix | integers | image; "" for one without cells.
 
     Only matrices share a scale: bars have heights, images have colours, and integers are often labels or indices.
     """
-    if (grid := (entry.get("summary") or {}).get("grid")) is None:
+    summary = entry.get("summary") or {}
+    if not (grid := summary.get("grid")) and cells_of(entry) is None:
         return ""
-    if grid["image"] and len(grid["cells"]) in (1, 3):
+    if grid and grid["image"] and len(grid["cells"]) in (1, 3):
         return "image"
-    return "bars" if len(entry["shape"]) == 1 else "integers" if "int" in entry["dtype"] else "matrix"
+    return "bars" if len(entry["shape"]) == 1 else "integers" if re.match("u?int|bool", entry["dtype"]) else "matrix"

@@ -4,8 +4,6 @@ Forward runs from the inputs to the results, backward in reverse, jvp forward ag
 followed by the steps of the method that the pass runs.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field

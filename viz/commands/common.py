@@ -105,6 +105,8 @@ def with_passes(
     record: dict, notes: list[str], program: Program, name: str, passes: tuple[str, ...]
 ) -> tuple[dict, list[str], tuple[str, ...]]:
     """Return a record, notes for the user, and its passes."""
+    if program.raised is not None:
+        return record, program.notes, tuple(record["program"]["passes"])
     have, missing = passes_of(record, notes)
     if len(passes) == 1 and passes[0] in missing:
         raise Usage(f"{name} in {program.file} has no {passes[0]} pass: {missing[passes[0]]}.")

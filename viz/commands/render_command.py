@@ -137,6 +137,7 @@ def render(
         return start(processes.n, given)
     program, name = program_of(target, words, nameless=True)
     program.seeds, program.times = directions.given(), look.color == "time"
+    program.draws_failures = not processes.ranks
     which.set(program)
     as_torch = as_torch or processes.ranks  # ranks compute with minigrad
     with stdout_to_stderr(place is None or json), computing(as_torch, program):
@@ -158,12 +159,13 @@ def render(
         notes += look.unused("timeline" if processes.timeline else kind, seen)
     print_notes(notes)
     deliver(made if isinstance(made, bytes) else made.encode(), final)
-    if json:
-        print(js.dumps({"file": str(place), "format": kind, **about, "notes": notes}))
-    elif place is not None:
+    if place is not None and not json:
         print(clean(f"wrote {place}"))
     if view and final is not None:
         webbrowser.open(final.as_uri())
+    program.ends()
+    if json:
+        print(js.dumps({"file": str(place), "format": kind, **about, "notes": notes}))
 
 
 def check_name(file: str, name: str, options: dict[str, bool]) -> None:

@@ -88,6 +88,7 @@ def step(
     seen = view_from(show)
     program, name = program_of(with_losses(target, losses), words)
     which.set(program)
+    program.draws_failures = True
     with stdout_to_stderr(), computing(as_torch, program):
         record, notes, there = recorded(program, name, passes, args)
         drawing = viz.Drawing(record, there, notes, replace(seen, full=True), depth, max_nodes or None, open="none")
@@ -100,12 +101,14 @@ def step(
         steps = walk(opened(drawing.graph, names), cards, there)
     print_notes(notes)
     if json:
+        program.ends()
         print(js.dumps([one.to_dict() for one in steps], indent=1))
     elif sys.stdin.isatty() and sys.stdout.isatty():
         by_hand(steps)
     else:
         for number in range(len(steps)):
             print(step_text(steps, number), end="\n\n")
+    program.ends()
 
 
 def step_text(steps: list[Step], number: int) -> str:

@@ -4,8 +4,6 @@ Nodes and edges have the ids and classes of the SVG.  Backward edges keep the di
 arrow (dir=back), so Graphviz lays out all passes alike.
 """
 
-from __future__ import annotations
-
 import re
 
 from .. import text
@@ -14,10 +12,11 @@ from ..cards.frames import OpenCard, ends_of
 from ..cards.parts import Card
 from ..graph.backward_passes import passed
 from ..graph.drawn_graph import Edge, Graph
+from ..graph.modules import Region
 from ..layout.themes import LIGHT, Theme
 
 ENTITY = re.compile(r"&(?=#?\w+;)")
-SHAPES = {"function": "component", "fold": "box3d", "transfer": "tab"}
+SHAPES = {"function": "component", "fold": "box3d", "transfer": "tab", "error": "octagon"}
 STYLES = {
     "cut": "dashed,filled",
     "input": "rounded,filled",
@@ -68,9 +67,11 @@ def quoted(*lines: str, end: str = "") -> str:
 def _pass(graph: Graph, cards: dict[str, Card], name: str, prefix: str, theme: Theme) -> list[str]:
     lines: list[str] = []
     lanes: dict[int, list[str]] = {lane: [] for lane in range(len(graph.lanes))}
-    for card in cards.values():
-        where = lanes[card.node.lanes[0]] if len(card.node.lanes) == 1 else lines
-        where += _node(graph, card, name, prefix, theme)
+    drawn = {key: _node(graph, card, name, prefix, theme) for key, card in cards.items()}
+    lines += [line for one in graph.regions for line in _module(one, drawn, prefix, theme)]
+    for key, written in drawn.items():
+        where = lanes[cards[key].node.lanes[0]] if len(cards[key].node.lanes) == 1 else lines
+        where += written
     for lane, inner in lanes.items():
         cluster = f"cluster_{prefix.replace('-', '_')}lane_{lane}"
         lines += [f"  subgraph {cluster} {{", f"  label={quoted(graph.lane_title(lane))}", *inner, "  }"]
@@ -96,6 +97,17 @@ def _node(graph: Graph, card: Card, name: str, prefix: str, theme: Theme) -> lis
     attributes |= {"style": quoted(STYLES[kind])} if kind in STYLES else {}
     attributes |= {"penwidth": "2.5"} if output else {}
     return [f"  {quoted(prefix + card.node.key)} {_written(attributes)}"]
+
+
+def _module(one: Region, drawn: dict[str, list[str]], prefix: str, theme: Theme) -> list[str]:
+    """Write the frame of an open module as a cluster, and take its cards out of those that are `drawn`."""
+    look = theme.looks["module"]
+    about = {"id": quoted(prefix + one.key), "class": quoted("module"), "label": quoted(one.title)}
+    about |= {"style": quoted("rounded,filled"), "fillcolor": quoted(look.fill), "color": quoted(look.stroke)}
+    inner = [line for part in one.inner for line in _module(part, drawn, prefix, theme)]
+    cards = [line for node in one.nodes for line in drawn.pop(node.key)]
+    cluster = re.sub(r"\W", "_", f"cluster_{prefix}{one.key}")
+    return [f"  subgraph {cluster} {{", f"  graph {_written(about)}", *inner, *cards, "  }"]
 
 
 def _frame(card: OpenCard, name: str, prefix: str, theme: Theme) -> list[str]:

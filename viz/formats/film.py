@@ -4,8 +4,6 @@ It is the picture of all passes together, and each part has the step at which it
 without a script: it runs once, or in a loop if the page asks for it; with reduced motion it shows the end at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -28,10 +26,12 @@ def film(graph: Graph, cards: dict[str, Card], placed: Layout, passes: Sequence[
     times = Times(graph, passes)
     here = Placed(graph, cards, placed, "together")
     titles = [CAPTIONS[name] for name in passes] + [named(passes).capitalize()]
-    made, place = page(graph, cards, placed, passes, titles)
+    made, place = page(graph, cards, placed, passes, titles, passes)
     layers = {
         "lanes": here.lanes(),
+        "frames": here.frames(),
         "edges": [*map(here.edge, graph.edges), *_flashes(here, times)],
+        "titles": here.titles(),
         "nodes": [_timed(here.card(card), card, times) for card in cards.values()],
         "sums": [replace(mark, at=times.arrived(int(mark.data["value"]))) for mark in here.sums() if times.backward],
         "flows": [

@@ -4,13 +4,12 @@ Nodes have the ids of the SVG (op_3 for op-3), and their kinds are classes.  Mer
 the graph, so the backward pass runs from bottom to top, with its arrows in the direction of the gradients.
 """
 
-from __future__ import annotations
-
 from ..cards.content import flow_text, words
 from ..cards.frames import OpenCard, ends_of, kinds_in
 from ..cards.parts import Card
 from ..graph.backward_passes import passed
 from ..graph.drawn_graph import Graph
+from ..graph.modules import Region
 from ..layout.themes import LIGHT, Theme
 
 SHAPES = {
@@ -19,6 +18,7 @@ SHAPES = {
     "fold": '[("{}")]',
     "transfer": '[/"{}"/]',
     "cut": '["{}"]',
+    "error": '["{}"]',
     "input": '(["{}"])',
     "parameter": '{{{{"{}"}}}}',
     "constant": '("{}")',
@@ -66,10 +66,12 @@ def escaped(line: str) -> str:
 def _pass(graph: Graph, cards: dict[str, Card], name: str, prefix: str) -> list[str]:
     lines: list[str] = []
     lanes: dict[int, list[str]] = {lane: [] for lane in range(len(graph.lanes))}
-    for card in cards.values():
-        node = card.node
+    drawn = {key: _node(graph, card, name, prefix) for key, card in cards.items()}
+    lines += [line for one in graph.regions for line in _module(one, drawn, prefix)]
+    for key, written in drawn.items():
+        node = cards[key].node
         where = lanes[node.lanes[0]] if len(node.lanes) == 1 else lines
-        where += _node(graph, card, name, prefix)
+        where += written
     for lane, inner in lanes.items():
         lines += [
             f'  subgraph {prefix}lane_{lane}["{graph.lane_title(lane)}"]',
@@ -77,6 +79,14 @@ def _pass(graph: Graph, cards: dict[str, Card], name: str, prefix: str) -> list[
             "  end",
         ]
     return lines + _edges(graph, cards, name, prefix)
+
+
+def _module(one: Region, drawn: dict[str, list[str]], prefix: str) -> list[str]:
+    """Write the frame of an open module as a subgraph, and take its cards out of those that are `drawn`."""
+    inner = [line for part in one.inner for line in _module(part, drawn, prefix)]
+    cards = [line for node in one.nodes for line in drawn.pop(node.key)]
+    begin = f'  subgraph {_id(prefix, one.key)}["{escaped(one.title)}"]'
+    return [begin, *("  " + line for line in [*inner, *cards]), "  end"]
 
 
 def _node(graph: Graph, card: Card, name: str, prefix: str) -> list[str]:

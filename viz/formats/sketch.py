@@ -4,8 +4,6 @@ A value has its own column from the node that made it to its last use.  The text
 requested passes.  The drawing always runs from top to bottom.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 
@@ -19,7 +17,7 @@ from ..graph.drawn_graph import Graph, Node
 
 KINDS = {
     "input": ("○", "input"),
-    "parameter": ("◆", "parameter (requires grad)"),
+    "parameter": ("◆", "leaf (requires grad)"),
     "constant": ("□", "constant"),
     "computed": ("□", "computed elsewhere"),
     "copy": ("◇", "leaf, drawn again"),
@@ -29,6 +27,7 @@ KINDS = {
     "port": ("○", "edge of a frame"),
     "saved": ("◈", "saved tensor"),
     "cut": ("✂", "no gradient passes"),
+    "error": ("✗", "raised an error"),
     "transfer": ("⇄", "communication between ranks"),
 }
 UP, DOWN, LEFT, RIGHT = 1, 2, 4, 8

@@ -18,7 +18,7 @@ from ..cards.parts import Card
 from ..graph.drawn_graph import Edge, Graph
 from ..graph.fold import fold
 from ..layout import legend
-from ..layout.positions import Layout, Point, layout
+from ..layout.positions import Layout, Point, layout, moved
 
 COLUMNS = (28, 20)  # widths of a card in characters: both are tried
 WIDTH, HEIGHT = 1280.0, 720.0
@@ -157,12 +157,9 @@ def joined(graph: Graph, cards: dict[str, Card], rows: list[Layout]) -> tuple[La
     lane = TRACK * (len(running) + 3)
     left = (TRACK * len(running) + 30.0) * bool(running)
     tops = [sum(row.height for row in rows[:i]) + lane * i for i in range(len(rows))]
-    corners = {key: (left + x, tops[i] + y) for i, row in enumerate(rows) for key, (x, y) in row.corners.items()}
-    routes = {
-        key: [(left + x, tops[i] + y) for x, y in points]
-        for i, row in enumerate(rows)
-        for key, points in row.routes.items()
-    }
+    rows = [moved(row, left, top) for row, top in zip(rows, tops)]
+    corners = {key: at for row in rows for key, at in row.corners.items()}
+    routes = {key: points for row in rows for key, points in row.routes.items()}
     for track, edge in enumerate(running, 1):
         start, end = ends(edge, cards, corners)
         tip = 30.0 if len(graph.back[edge.value]) > 1 else 12.0  # room for an arrow head, with or without a plus
@@ -178,7 +175,8 @@ def joined(graph: Graph, cards: dict[str, Card], rows: list[Layout]) -> tuple[La
             turns += [(left - TRACK * track, below), (left - TRACK * track, above)]
         routes[edge.key] = rounded([start, *turns, (into, above), (into, end[1]), end])
     width = max(row.width for row in rows) + 2 * left
-    return Layout(corners, routes, width, tops[-1] + rows[-1].height), len(running)
+    frames = [frame for row in rows for frame in row.frames]
+    return Layout(corners, routes, width, tops[-1] + rows[-1].height, frames=frames), len(running)
 
 
 def ends(edge: Edge, cards: dict[str, Card], corners: dict[str, Point]) -> tuple[Point, Point]:

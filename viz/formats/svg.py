@@ -3,8 +3,6 @@
 Every text states its width on the card (textLength), so nothing is cut off on a machine with other fonts.
 """
 
-from __future__ import annotations
-
 from html import escape
 
 from ..layout.picture import MARGIN, Picture, arranged, looks_of

@@ -4,8 +4,6 @@ Boxes and edges are where all formats have them.  LaTeX determines the width of 
 that do not fit.  The file needs only TikZ and amsmath, and compiles with any engine.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Iterator
 

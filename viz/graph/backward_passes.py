@@ -5,8 +5,6 @@ them, each with the number of its pass; `of_passes` keeps those of some. What `.
 adds to it.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

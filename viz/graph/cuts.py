@@ -1,7 +1,5 @@
 """The words for cuts: operations through which no gradient passes, which have scissors and a sentence in every format."""
 
-from __future__ import annotations
-
 from .. import text
 from .drawn_graph import Graph, is_cut
 

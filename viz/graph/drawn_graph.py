@@ -16,6 +16,7 @@ from .. import text
 from ..layout.style import STYLES
 from ..view import PASSES, SMALL, WHOLE, View
 from .backward_passes import Accumulated, Origin, origins
+from .modules import open_modules, with_variables
 
 MANY, FAR = 3, 8  # a leaf with more uses, or a use more operations after the first, is drawn as a copy
 
@@ -25,7 +26,7 @@ class Node:
     """A card of the picture: an operation, a leaf value, or a small copy of a leaf."""
 
     key: str  # its id in the picture: op-3, fold-3-7, value-1, value-1-copy-2; op-3-backward-op-0 in a frame
-    # op | function | fold | transfer | cut | input | parameter | constant | computed | copy; in frames also port | saved
+    # op | function | fold | transfer | cut | error | input | parameter | constant | computed | copy; in frames port | saved
     kind: str
     record: dict  # the record's entry: an operation or a value
     outputs: list[int]  # its output values, one port each
@@ -37,7 +38,7 @@ class Node:
     @property
     def is_op(self) -> bool:
         """True if the node is an operation."""
-        return self.kind in ("op", "function", "fold", "transfer", "cut")
+        return self.kind in ("op", "function", "fold", "transfer", "cut", "error")
 
     @property
     def lanes(self) -> tuple[int, ...]:
@@ -111,13 +112,15 @@ class Graph:
     """
 
     def __init__(self, record: dict, view: View = WHOLE, whole: Graph | None = None):
-        self.record, self.view = record, view
+        self.record, self.view = with_variables(record) if whole is None else record, view
         # a backward operation that was itself differentiated is part of the program
         self.ops = [
             op
-            for op in record["ops"]
+            for op in self.record["ops"]
             if op["phase"] in ("forward", "update") or op["phase"] == "backward" and op.get("edges")
         ]
+        self.error: dict | None = record.get("error")  # the exception with which the program ended
+        self.failing = None if self.error is None else self.error["op"]  # the operation that raised
         self.special: dict | None = None if whole is None or whole.special is None else whole.special
         if whole is None:
             self._read()
@@ -140,6 +143,9 @@ class Graph:
         self._build()
         self.shown = {value for node in self.nodes for value in node.outputs}
         self.shown |= {held.value for node in self.nodes for held in node.held}
+        self.regions, self.alone = open_modules(
+            self
+        )  # frames of modules; by card, the module that runs only its operation
         self.scales: dict | None = None  # the colour scales of its heat maps, when they are known (scales.py)
         self.back: dict[int, list[dict]] = defaultdict(list)  # gradient contributions by value
         for use in (*self.edges, *(held for node in self.nodes for held in node.held)):
@@ -307,6 +313,10 @@ class Graph:
         for op in self.ops:
             for edge in op.get("edges", ()) if len(op["outputs"]) == 1 else ():
                 known.setdefault(op["outputs"][0], edge["upstream"])
+        if self.error is not None:  # the gradient that came to the operation that raised
+            given = [edge for op in self.ops for edge in op.get("edges", ()) if edge["upstream"] is not None]
+            many = Counter(edge["input"] for edge in given)
+            known = {edge["input"]: edge["gives"] for edge in given if many[edge["input"]] == 1} | known
         return known
 
     def _tangents(self) -> dict[int, int]:
@@ -341,7 +351,7 @@ class Graph:
         copies: Counter = Counter()
         held, hidden = self._held(uses), self._without_gradient(uses)
         for time, op in enumerate(self.ops):
-            node = _operation(op)
+            node = _operation(op, op["id"] == self.failing)
             pending = list(op.get("edges", ()))
             slot = 0
             for i, value in enumerate(op["inputs"]):
@@ -368,6 +378,8 @@ class Graph:
                 slot += 1
             homes[op["id"]] = node
             self.nodes.append(node)
+            if node.kind == "error" and not node.inputs:  # it comes after all that ran
+                self.ends[1].append(node.key)
         for value in sorted(self.outputs - set(made) - set(self.gradients.values())):  # an output that is an input
             self._leaf(value, leaves)
 
@@ -411,8 +423,10 @@ class Graph:
         return leaves[value]
 
 
-def _operation(op: dict) -> Node:
+def _operation(op: dict, failing: bool) -> Node:
     """Return the node of an operation, or of a box of several."""
+    if failing:
+        return Node(f"op-{op['id']}", "error", op, op["outputs"])
     if inner := op.get("folded"):
         return Node(f"fold-{inner['ops'][0]}-{inner['ops'][-1]}", "fold", op, op["outputs"])
     kind = "transfer" if op.get("transfers") else "function" if op.get("function") else "cut" if is_cut(op) else "op"

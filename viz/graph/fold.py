@@ -7,7 +7,7 @@ folded graph never has cycles.  The result is a Graph like any other, and every 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import ceil, inf
 
@@ -15,6 +15,7 @@ from .. import text
 from ..view import SMALL
 from . import cuts
 from .drawn_graph import Graph
+from .modules import module_name, module_title
 from .repeats import loop_of, mark, repeats
 from .views import grouped, hidden_views, name_hidden, without_dead_ends, words_after
 
@@ -41,8 +42,9 @@ class Folding:
     def __init__(self, graph: Graph, kind: str, key: Key):
         self.ops, self.kind, self.key = graph.ops, kind, key
         self.classes = graph.record["program"].get("classes", {})
-        # a box stays in one lane, and a collective is never in a box
-        places = [(*op.get("lanes", ()), op["id"] if op.get("transfers") else None) for op in self.ops]
+        # a box stays in one lane, and a collective is never in a box, nor an operation that raised
+        alone = lambda op: op.get("transfers") or op["id"] == graph.failing
+        places = [(*op.get("lanes", ()), op["id"] if alone(op) else None) for op in self.ops]
         marks = [(place, key(op)) for place, op in zip(places, self.ops)]
         self.starts = [i for i, mark in enumerate(marks) if not i or mark != marks[i - 1]]
         self.places = [places[i] for i in self.starts]
@@ -155,25 +157,6 @@ def common_module(ops: list[dict]) -> str:
     if len(shared) < 2:
         return ""
     return module_name(shared)
-
-
-def module_name(levels: Sequence[str]) -> str:
-    """Return the name of the innermost of nested modules, as Python writes it.
-
-    >>> module_name(["Net", "layers", "layers.0"]), module_name(["Sequential", "4", "4.0"]), module_name(["Net"])
-    ('layers[0]', 'Sequential[4][0]', 'Net')
-    """
-    if len(levels) < 2:
-        return str(*levels)
-    first, *rest = levels[-1].split(".")
-    begun = f"{levels[0]}[{first}]" if first.isdigit() else first
-    return begun + "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in rest)
-
-
-def module_title(levels: Sequence[str], classes: Mapping[str, Mapping[str, str]]) -> str:
-    """Return the name of a module and its class, if the record has it."""
-    kind = classes.get(levels[0], {}).get(levels[-1])
-    return module_name(levels) + (f" · {kind}" if kind else "")
 
 
 def by_size(graph: Graph, most: int) -> Graph:

@@ -4,8 +4,6 @@ Each pass shows the method that it runs.  What a method shares with the program 
 tensor has a tag where `forward` makes it and where the other methods read it.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -340,5 +338,5 @@ def renumbered(op: dict, first: int, new: dict[int, int]) -> dict:
     inputs = [i if isinstance(i, dict) else new[i] for i in op["inputs"]]
     inside = [{**ran, "same": {i: new[outer] for i, outer in ran["same"].items()}} for ran in op.get("inside", ())]
     outputs = [new[i] for i in op["outputs"]]
-    alone = {"edges": [], "saved": [], "layer": []}  # what the frame's title says already
+    alone = {"edges": [], "saved": [], "layer": [], "module": []}  # what the frame's title says already
     return {**op, **alone, "id": first + op["id"], "inputs": inputs, "outputs": outputs, "inside": inside}

@@ -3,8 +3,6 @@
 Operations are matched in program order, by name and line; ids may differ.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import asdict, dataclass
 from difflib import SequenceMatcher

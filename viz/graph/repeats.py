@@ -1,7 +1,5 @@
 """Repeats: stretches of a program that follow one another and do the same, such as the rounds of a loop or equal layers."""
 
-from __future__ import annotations
-
 import ast
 import linecache
 import re

@@ -4,8 +4,6 @@ A picture begins at the parameters.  The operations that initialize them are set
 updates: a record contains both, and a picture shows them on request.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from itertools import accumulate
@@ -17,6 +15,7 @@ from .drawn_graph import Graph
 FLOWS = ("gradient", "tangent")
 FILLS = frozenset(("zero", "fill", "normal", "uniform"))  # in-place operations whose result ignores the earlier content
 SCALES = frozenset(("div", "mul"))
+ALL = 40  # operations of a program that raised: of a larger one, a picture has those that lead to the error
 NOWHERE = {"file": "", "line": 0, "code": "", "function": "", "columns": []}
 WRITTEN = ("forward", "update")  # the phases whose operations make the program's values
 
@@ -38,7 +37,7 @@ def leading_to_outputs(record: dict) -> dict:
     ([0, 1], {})
     """
     kinds = {value["id"]: value["kind"] for value in record["values"]}
-    wanted, kept = set(record["outputs"]), set()
+    wanted, kept = set(record["outputs"]), at_error(record)
     flows = [(flow, op) for op in record["ops"] for flow in op["edges"]]
     given = {flow["gives"] for flow, _ in flows} | {v for op in record["ops"] for v in op["outputs"]}
     of = {gradient: int(value) for value, gradient in record["gradients"].items()}
@@ -67,6 +66,19 @@ def leading_to_outputs(record: dict) -> dict:
     seen = mentioned(part)
     contents = {value: text for value, text in record.get("contents", {}).items() if int(value) in seen}
     return {**part, "contents": contents, "reads": [read for read in record.get("reads", ()) if read["value"] in seen]}
+
+
+def at_error(record: dict) -> set[int]:
+    """Return the operations from which a picture of an error goes back, besides the roots of a backward that raised.
+
+    They are those that the error names, and, if they are few, all others since the last backward that did not raise.
+    """
+    if (error := record.get("error")) is None:
+        return set()
+    raised = len(record["backwards"]) if error["phase"] == "backward" else 0
+    past = [op["id"] for op in record["ops"] if op["phase"] == "backward" and op["run"] != raised]
+    ran = [op["id"] for op in record["ops"] if op["phase"] == "forward" and op["id"] > max(past, default=-1)]
+    return {error["op"], *(i for line in error["lines"] for i in line["ops"]), *(ran if len(ran) <= ALL else ())}
 
 
 def numbers_read(record: dict) -> dict[float, int]:

@@ -5,8 +5,6 @@ written out where they are used, and writes become statements in the order in wh
 any optimizer and for steps written by hand, and it can be executed.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 from collections import defaultdict

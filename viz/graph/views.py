@@ -6,8 +6,6 @@ A view has one input, so it can move to the operation that made it without an ed
 only operation that reads it.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 
 from ..view import SMALL

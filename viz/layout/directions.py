@@ -4,8 +4,6 @@ Then the jvp pass takes the first basis vector of the first leaf, and backward t
 picture mentions it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace

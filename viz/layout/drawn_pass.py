@@ -4,8 +4,6 @@ Every operation, value and edge has its own group, whose id and classes name the
 the same methods, from its own layout.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +17,7 @@ from ..graph.drawn_graph import Edge, Graph
 from .orientation import WAYS, Way
 from .positions import Layout
 from .shapes import Group, Path, Text, outline
-from .style import TEXTS
+from .style import TEXTS, measure
 
 TIP = 8.0  # length of an arrow head
 RING = 4.0  # distance of the ring around an output
@@ -30,6 +28,7 @@ SHAPES = {
     "fold": ("round", 6),
     "transfer": ("round", 6),
     "cut": ("round", 6),
+    "error": ("round", 6),
     "input": ("round", 16),
     "parameter": ("cut", 10),
     "constant": ("cut", 0),
@@ -64,6 +63,15 @@ class Placed:
         """The shades of cards that are coloured by size."""
         return tints(self.graph, self.name)[0]
 
+    @cached_property
+    def flowing(self) -> set[str]:
+        """The nodes of a frame whose results depend on the gradients or tangents that enter it, not only on saved tensors."""
+        found = {node.key for node in self.graph.nodes if node.kind == "port"}
+        for edge in sorted(self.graph.edges, key=lambda edge: self.graph.nodes.index(edge.target)):
+            if edge.source.key in found:
+                found.add(edge.target.key)
+        return found
+
     def lanes(self) -> list:
         """Draw the lanes of several processes: a frame around each, and its name."""
         items: list = []
@@ -72,15 +80,22 @@ class Placed:
             items += [Text(x + wide / 2, y + 18, name, "lane", "middle")] * (not self.graph.bands)
         return items
 
+    def frames(self) -> list[Group]:
+        """Draw the frames of open modules, the outer ones first."""
+        frame = lambda x, y, wide, tall: [Path(outline(x, y, wide, tall, [8] * 4, "round"), "module")]
+        return [Group(one.key, "module", frame(*at, *size)) for one, at, size in self.placed.frames]
+
     def titles(self) -> list:
-        """Draw the titles of a story's bands, over the edges that come from other bands."""
-        items: list = []
-        for name, (x, y), (wide, _) in self.placed.lanes if self.graph.bands else ():
-            title = Text(x + wide / 2, y + 18, name, "lane", "middle")
-            size = TEXTS["lane"].size
-            paper = outline(title.x - title.width / 2 - 4, title.y - size, title.width + 8, 1.3 * size, [2] * 4, "cut")
-            items += [Path(paper, "paper-title"), title]
-        return items
+        """Draw the titles of a story's bands, and of open modules, over the edges that come from outside."""
+        titles = [
+            (Text(x + wide / 2, y + 18, name, "lane", "middle"), "paper-title")
+            for name, (x, y), (wide, _) in self.placed.lanes
+            if self.graph.bands
+        ]
+        for one, (x, y), (wide, _) in self.placed.frames:
+            room = int((wide - 12) / measure("x", "module"))
+            titles.append((Text(x + 8, y + 15, text.shorten(one.title, room), "module"), "paper-module"))
+        return [item for title, paper in titles for item in (Path(_paper(title), paper), title)]
 
     def card(self, card: Card) -> Group:
         """Draw a card: paper, band under the head, sections, texts."""
@@ -124,10 +139,13 @@ class Placed:
         items: list = []
         if self.graph.outputs & set(node.outputs):
             items.append(Path(around(x, y, card, RING, corner, form), "ring"))
-        items.append(Path(outline(x, y, card.width, card.height, [corner] * 4, form), "frame"))
+        together = self.name == "together"  # then one frame holds the rooms of all passes
+        left, top, wide, tall = (0.0, 0.0, card.width, card.height) if together else card.border(self.name)
+        items.append(Path(outline(x + left, y + top, wide, tall, [corner] * 4, form), "frame"))
         if step := self.tints.get(node.key):
             corners = [corner - 1.0] * 2 + [0.0] * 2
-            items.append(Path(outline(x + 1, y + 1, card.width - 2, card.parts[0], corners, form), f"tint-{step}"))
+            tint = outline(x + left + 1, y + top + 1, wide - 2, card.parts[0], corners, form)
+            items.append(Path(tint, f"tint-{step}"))
         if self.name == "together":
             names = [name for name in ("forward", "backward", "jvp") if name in card.rooms]
             items += [Group("", f"room {name}", self.room(card, name, x, y)) for name in names]
@@ -150,7 +168,8 @@ class Placed:
             lines.append(Path(steps, "edge" + frame.hue))
             if enters:
                 lines.append(Path(tip_back(points[::-1], 0.5), "tip" + frame.hue))
-        head = self._section([title(self.graph, card.node, frame.title, frame.notes)], x, y, card)
+        left, top = (0.0, 0.0) if self.name == "together" else card.border(name)[:2]
+        head = self._section([title(self.graph, card.node, frame.title, frame.notes)], x + left, y + top, card)
         layers = {
             "edges": [here.edge(edge) for edge in frame.graph.edges],
             "nodes": [here.card(one) for one in room.cards.values()],
@@ -230,8 +249,10 @@ class Placed:
         return [_label(lines, edge.flow, (box[0] + x * card.strip / 2, box[1] + y * card.strip / 2), tip)]
 
     def _look(self, edge: Edge) -> str:
+        if "saved" in (edge.source.kind, edge.target.kind):
+            return "-saved"
         if self.hue:
-            return "" if edge.source.kind == "saved" else self.hue
+            return self.hue if edge.source.key in self.flowing else ""
         if self.graph.bands:
             made = self.graph.band(edge.source) if edge.source.is_op else None
             return made["hue"] if made else PASS_EDGES.get(self.graph.values[edge.value]["kind"], "")
@@ -280,6 +301,12 @@ def _label(lines: list[Line], flow: dict, middle: tuple[float, float], tip: str)
         y += line.height
     data = {key: flow[key] for key in ("upstream", "gives") if flow[key] is not None}
     return Group("", "flow" + "".join(f" value-{id}" for key, id in data.items() if key == "gives"), items, data, tip)
+
+
+def _paper(title: Text) -> list[tuple]:
+    """Return the outline of the paper under a title."""
+    x, y, wide, tall = text_background(title)
+    return outline(x - (title.anchor == "middle") * title.width / 2 - 1, y, wide + 2, tall, [2] * 4, "cut")
 
 
 def around(x: float, y: float, card: Card, gap: float, corner: float, form: str) -> list[tuple]:

@@ -5,8 +5,6 @@ squares under that order (isotonic regression, Barlow et al.).  Edges over sever
 which keep their lane free of boxes.  Plain Python: 10,000 nodes take about two seconds.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import accumulate

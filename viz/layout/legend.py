@@ -1,7 +1,5 @@
 """The legend under a picture: an entry for each sign that occurs in it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Sequence
 
@@ -18,16 +16,19 @@ from .style import LEVELS, measure
 ROW, SIGN, APART = 22.0, 22.0, 20.0
 KINDS = (
     ("input", "input", "round", 8),
-    ("parameter", "parameter (requires grad)", "cut", 5),
+    ("parameter", "leaf (requires grad)", "cut", 5),
     ("constant", "constant", "cut", 0),
     ("computed", "computed elsewhere", "cut", 0),
     ("op", "operation", "round", 3),
     ("function", "custom Function", "round", 3),
     ("fold", "folded operations", "round", 3),
     ("cut", "no gradient passes", "round", 3),
+    ("error", "raised an error", "round", 3),
     ("transfer", "communication between ranks", "round", 3),
     ("copy", "leaf, drawn again", "cut", 4),
 )
+
+FLOWS = {"": "value", "-backward": "gradient", "-jvp": "tangent"}  # by the colour of an edge
 
 Entry = tuple[list, str]  # the sign, drawn at the origin, and its text
 
@@ -58,6 +59,11 @@ def _entries(graph: Graph, cards: Cards, passes: Sequence[str]) -> list[Entry]:
     if graph.outputs:
         entries.append(([Path(outline(1, 1, SIGN - 2, 14, [4] * 4, "round"), "ring")], "output"))
     entries += [entry for name in passes for entry in PASSES[name](graph)]
+    hues = [
+        "",
+        *dict.fromkeys(band["hue"] for band in graph.bands if band["hue"]),
+    ]  # of a picture of all passes together
+    entries += [(_line("edge" + hue), FLOWS[hue]) for hue in hues if graph.bands]
     return entries + _tints(graph) + _heat(list(heats_in(cards, passes)))
 
 
@@ -75,7 +81,8 @@ def _heat(heats: list[Heat]) -> list[Entry]:
     known = {heat.scale.words: heat.scale for heat in heats if heat.scale}
     scales = [known[words] for words in ALL if words in known]
     if scales:
-        ends = ", ".join(f"{one.words} ±{text.number(one.end, 2)}" for one in scales)
+        end = lambda one: " 0 to 1" if one.words == "probabilities" else f" ±{text.number(one.end, 2)}"
+        ends = ", ".join(one.words + end(one) for one in scales)
         entries.append((_shades(), f"{ends} (square-root scale)"))
     cells = [cell for heat in heats if heat.scale for panel in heat.panels for row in panel for cell in row]
     if any(map(is_beyond, cells)):
@@ -126,6 +133,10 @@ def _swatch(look: str, corner: float = 0.0) -> list:
     return [Path(outline(0, 2, SIGN, 12, [corner] * 4, "round"), look)]
 
 
+def _line(look: str) -> list:
+    return [Path([("M", 0, 8), ("L", SIGN, 8)], look)]
+
+
 def _forward(graph: Graph) -> list[Entry]:
     return [(_swatch("saved"), "saved for backward")] if graph.saved_bytes() else []
 
@@ -139,7 +150,8 @@ def _backward(graph: Graph) -> list[Entry]:
         circle = [Path(outline(4, 1, 14, 14, [7] * 4, "round"), "plus"), Text(11, 12.4, "+", "plus", "middle")]
         entries.append((circle, "sum of contributions"))
     if any(edge.flow is None for edge in graph.edges):
-        entries.append(([Path([("M", 0, 8), ("L", SIGN, 8)], "edge-quiet")], "no gradient needed"))
+        words = "no gradient needed" if graph.error is None else "no gradient came"
+        entries.append((_line("edge-quiet"), words))
     return entries
 
 

@@ -3,8 +3,6 @@
 A layout has two axes, `across` and `along`; along points from the inputs to the results.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 Point = tuple[float, float]

@@ -4,8 +4,6 @@ A picture is a tree of groups; every operation, value and edge has its own group
 ids.  Title above, legend below, edges under the cards, labels over the edges.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,13 +40,14 @@ class Picture:
     slide: bool = False
 
 
-def picture(graph: Graph, cards: dict[str, Card], placed: Layout, name: str) -> Picture:
-    """Draw the picture of one pass."""
+def picture(graph: Graph, cards: dict[str, Card], placed: Layout, name: str, drawn: Sequence[str]) -> Picture:
+    """Draw the picture of one pass, of all that are drawn on this layout."""
     here = Placed(graph, cards, placed, name)
-    made, place = page(graph, cards, placed, [name], [TITLES[each] for each in graph.passes or ["forward"]])
+    made, place = page(graph, cards, placed, [name], [TITLES[each] for each in drawn], drawn)
     below, above = ([edge for edge in graph.edges if (edge.key in placed.over) is over] for over in (False, True))
     layers = {
         "lanes": here.lanes(),
+        "frames": here.frames(),
         "edges": [here.edge(edge) for edge in below],
         "titles": here.titles(),
         "nodes": [here.card(card) for card in cards.values()],
@@ -63,9 +62,14 @@ def picture(graph: Graph, cards: dict[str, Card], placed: Layout, name: str) -> 
 
 
 def page(
-    graph: Graph, cards: dict[str, Card], placed: Layout, shown: Sequence[str], titles: Sequence[str]
+    graph: Graph,
+    cards: dict[str, Card],
+    placed: Layout,
+    shown: Sequence[str],
+    titles: Sequence[str],
+    drawn: Sequence[str],
 ) -> tuple[Picture, dict[str, Any]]:
-    """Make a page with its legend, as large as any pass and title needs, and return it with the graph's position on it."""
+    """Make a page with its legend, as large as any pass drawn and title needs, and return it with the graph's position."""
     if graph.view.slide:
         return slide_page(graph, cards, placed, shown)
     wide = max(
@@ -75,7 +79,7 @@ def page(
             *(line.width for title in titles for line in headings(graph, title)),
         ]
     )
-    each = ([], shown, *([name] for name in graph.passes))
+    each = ([], shown, *([name] for name in drawn))
     tall = max(legend.height(graph, cards.values(), names, wide) for names in each)
     made = Picture(round(wide + 2 * MARGIN), round(MARGIN + HEADING + placed.height + 22 + tall + MARGIN / 2))
     made.items = [legend.legend(graph, cards.values(), shown, wide, (MARGIN, MARGIN + HEADING + placed.height + 22))]

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 
 from ..cards.parts import Card
 from ..graph.drawn_graph import Edge, Graph
+from ..graph.modules import Region
 from .layered import layered
 from .orientation import WAYS, Way
 from .style import measure
@@ -52,6 +53,7 @@ class Layout:
     width: float
     height: float
     lanes: list[tuple[str, Point, Point]] = field(default_factory=list)  # lanes of processes: name, corner, size
+    frames: list[tuple[Region, Point, Point]] = field(default_factory=list)  # of modules, the outer ones first
     over: set[str] = field(default_factory=set)  # edges drawn over a card that spans their lane
 
 
@@ -73,14 +75,16 @@ def rotated(placed: Layout, cards: dict[str, Card], way: Way) -> Layout:
     corners = {key: way.corner(corner, cards[key].along, total) for key, corner in placed.corners.items()}
     routes = {key: [way.point(point, total) for point in points] for key, points in placed.routes.items()}
     lanes = [(name, way.corner(at, size[1], total), way.size(*size)) for name, at, size in placed.lanes]
-    return Layout(corners, routes, *way.size(placed.width, total), lanes, placed.over)
+    frames = [(one, way.corner(at, size[1], total), way.size(*size)) for one, at, size in placed.frames]
+    return Layout(corners, routes, *way.size(placed.width, total), lanes, frames, placed.over)
 
 
 def side_by_side(graph: Graph, cards: dict[str, Card]) -> Layout:
     """Lay out several processes, each in a lane (ranks/side_by_side.py)."""
     from ..ranks.side_by_side import placed
 
-    return Layout(*placed(graph, cards))
+    corners, routes, width, height, lanes, over = placed(graph, cards)
+    return Layout(corners, routes, width, height, lanes, over=over)
 
 
 def _own(graph: Graph, cards: dict[str, Card]) -> Layout:
@@ -113,7 +117,8 @@ def _graphviz(graph: Graph, cards: dict[str, Card]) -> Layout | None:
         for e in graph.edges
     ]  # heavy edges keep the main line straight, with leaves beside it
     text += [_row(where, [numbers[key] for key in row]) for where, row in zip(("source", "sink"), graph.ends) if row]
-    text += _clusters(graph, numbers)
+    areas = [region for one in areas_of(graph) if (region := one.within(cards))]
+    text += [line for one in areas for line in _cluster(one, numbers, WAYS[graph.view.rankdir])]
     drawn = placed_by_dot("\n".join([*text, "}"]), len(cards))
     if drawn is None:
         return None
@@ -122,14 +127,42 @@ def _graphviz(graph: Graph, cards: dict[str, Card]) -> Layout | None:
     for (key, card), thing in zip(cards.items(), [one for one in drawn["objects"] if "pos" in one]):
         x, y = map(float, thing["pos"].split(","))
         corners[key] = (x - halo - card.across / 2, height - (y - halo) - card.along / 2)
-    lanes = _bands(graph, drawn, height, halo)
     for edge, thing in zip(graph.edges, drawn.get("edges", ())):
         points = [tuple(map(float, point.split(","))) for point in thing["pos"].split()]
         inner = [(x - halo, height - (y - halo)) for x, y in points]
         (x0, y0), (x1, y1) = inner[0], inner[-1]  # edges cross the halo vertically
         start, end = (x0, y0 - halo), (x1, y1 + halo)
         routes[edge.key] = [start, start, inner[0], *inner, inner[-1], end, end]
-    return Layout(corners, routes, width, height, lanes)
+    frames = _frames(areas, drawn, height, halo)
+    if graph.bands:
+        return Layout(corners, routes, width, height, [(one.title, at, size) for one, at, size in frames])
+    boxes = {key: (*at, cards[key].across, cards[key].along) for key, at in corners.items()}
+    ends = [(edge.source.key, edge.target.key, routes[edge.key]) for edge in graph.edges]
+    frames = [around_edges(*one, boxes, ends) for one in frames]
+    left = min([0.0, *[x for _, (x, _), _ in frames]])
+    right = max([width, *[x + wide for _, (x, _), (wide, _) in frames]])
+    return moved(Layout(corners, routes, right - left, height, frames=frames), -left, 0.0)
+
+
+def moved(placed: Layout, across: float, along: float) -> Layout:
+    """Return a layout without lanes, at another place."""
+    by = lambda x, y: (x + across, y + along)
+    corners = {key: by(*at) for key, at in placed.corners.items()}
+    routes = {key: [by(*point) for point in points] for key, points in placed.routes.items()}
+    frames = [(one, by(*at), size) for one, at, size in placed.frames]
+    return Layout(corners, routes, placed.width, placed.height, frames=frames)
+
+
+def around_edges(area: Region, at: Point, size: Point, boxes: dict, ends: list) -> tuple[Region, Point, Point]:
+    """Return a frame, made wider for the edges that begin and end in it unless other cards are there."""
+    keys = {node.key for node in area.all}
+    sides = [x for source, target, points in ends if {source, target} <= keys for x, _ in points]
+    (left, top), (wide, tall) = at, size
+    lowest, highest = min([left, *[x - CLOSE for x in sides]]), max([left + wide, *[x + CLOSE for x in sides]])
+    for key, (x, y, across, along) in boxes.items():
+        if key not in keys and y < top + tall and top < y + along and x < highest and lowest < x + across:
+            return area, at, size
+    return area, (lowest, top), (highest - lowest, tall)
 
 
 def begins(graph: Graph, edge: Edge) -> bool:
@@ -137,29 +170,40 @@ def begins(graph: Graph, edge: Edge) -> bool:
     return bool(graph.bands) and edge.target.record["name"] == "backward"
 
 
-def _clusters(graph: Graph, numbers: dict[str, int]) -> list[str]:
-    """Return a cluster for each band of a story, with room for its title."""
-    found: dict[int, list[int]] = {}
+def areas_of(graph: Graph) -> list[Region]:
+    """Return what has a frame around its cards: the bands of a story, else the open modules."""
+    if not graph.bands:
+        return graph.regions
+    found: dict[int, Region] = {}
     for node in graph.nodes:
         if (band := graph.band(node)) is not None:
-            found.setdefault(graph.bands.index(band), []).append(numbers[node.key])
+            found.setdefault(graph.bands.index(band), Region((), band["title"])).nodes.append(node)
+    return [area for _, area in sorted(found.items())]
+
+
+def _cluster(area: Region, numbers: dict[str, int], way: Way) -> list[str]:
+    """Return the statements of a frame's cluster, with room for its title; sideways the margin is the room."""
+    style, wide = ("module", 8) if area.path else ("lane", 12)
     room = '<TABLE BORDER="0"><TR><TD FIXEDSIZE="TRUE" WIDTH="{}" HEIGHT="{}"></TD></TR></TABLE>'
-    return [
-        f"subgraph cluster_{band} {{margin=4; "
-        f"label=<{room.format(math.ceil(measure(graph.bands[band]['title'], 'lane')) + 12, TITLE)}>; "
-        f"{'; '.join(map(str, inside))}}}"
-        for band, inside in sorted(found.items())
-    ]
+    label = room.format(math.ceil(measure(area.title, style)) + wide, TITLE)
+    if area.path and way.sideways:
+        about = f"margin={TITLE}"
+    else:
+        about = f"margin=4; label=<{label}>; labelloc={'b' if area.path and way.backwards else 't'}"
+    inside = [str(numbers[node.key]) for node in area.nodes]
+    inner = [line for one in area.inner for line in _cluster(one, numbers, way)]
+    return [f"subgraph cluster_{id(area)} {{{about}", *inner, *inside, "}"]
 
 
-def _bands(graph: Graph, drawn: dict, height: float, halo: int) -> list[tuple[str, Point, Point]]:
-    """Return the frames of a story's bands: title, corner and size."""
-    frames = []
-    for thing in drawn["objects"]:
-        if "bb" in thing and thing["name"].startswith("cluster_"):
-            left, low, right, high = (float(end) for end in thing["bb"].split(","))
-            title = graph.bands[int(thing["name"].removeprefix("cluster_"))]["title"]
-            frames.append((title, (left - halo, height - (high - halo)), (right - left, high - low)))
+def _frames(areas: list[Region], drawn: dict, height: float, halo: int) -> list[tuple[Region, Point, Point]]:
+    """Return the frames that Graphviz has drawn around areas, with their corners and sizes, the outer ones first."""
+    boxes = {one["name"]: map(float, one["bb"].split(",")) for one in drawn["objects"] if "bb" in one}
+    frames, pending = [], areas[::-1]
+    while pending:
+        area = pending.pop()
+        left, low, right, high = boxes[f"cluster_{id(area)}"]
+        frames.append((area, (left - halo, height - (high - halo)), (right - left, high - low)))
+        pending += area.inner[::-1]
     return frames
 
 

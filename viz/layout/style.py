@@ -4,8 +4,6 @@ Kinds differ in shape and lightness, so pictures survive a grey printer.  Cards 
 them is mid grey, so pictures work on light and dark pages.  All formats use these two tables, or their variants in themes.py.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from dataclasses import dataclass, replace
 
@@ -53,13 +51,19 @@ TEXTS = {
     "value": TextStyle("mono", 11.5, INK),
     "type": TextStyle("sans", 9.5, SOFT),
     "code": TextStyle("mono", 9.5, SOFT),
+    "cell": TextStyle("mono", 9.5, INK),
+    "cell-on-dark": TextStyle("mono", 9.5, "#ffffff"),
     "saved": TextStyle("sans", 10.5, "#0d5546"),
     "waited": TextStyle("sans", 10.5, "#0b4a6b"),
     "lane": TextStyle("sans", 13, "#6a7480", True),
+    "module": TextStyle("sans", 11.5, "#49546a", True),
     "gradient": TextStyle("mono", 11.5, "#8f1d1d", True),
     "tangent": TextStyle("mono", 11.5, "#55209c", True),
     "rule": TextStyle("mono", 10.5, "#55209c"),
     "sum": TextStyle("sans", 10.5, "#8f1d1d"),
+    "failed": TextStyle("sans", 11.5, "#9b1c1c", True),
+    "wrong": TextStyle("mono", 11.5, "#c01818", True),  # a size that does not fit
+    "remedy": TextStyle("sans", 11.5, "#0d5546"),
     "badge": TextStyle("sans", 10.5, "#b5008a", True),
     "special": TextStyle("mono", 11.5, "#b5008a", True),  # NaN and infinities
     "special-small": TextStyle("mono", 10.5, "#b5008a", True),
@@ -84,6 +88,7 @@ LOOKS = {
     "paper-fold": Look("#ffffff", "#3d4757", 1.2),
     "paper-transfer": Look("#ffffff", "#0b4a6b", 1.6),
     "paper-cut": Look("#ffffff", "#8f1d1d", 1.2, (6, 3)),
+    "paper-error": Look("#ffffff", "#c01818", 2.2),
     "paper-input": Look("#ffffff", "#2b5c97", 1.4),
     "paper-parameter": Look("#ffffff", "#8a5a00", 1.4),
     "paper-constant": Look("#f6f7f9", LINE, 1.2, (2, 2)),
@@ -97,6 +102,7 @@ LOOKS = {
     "band-fold": Look("#dcebe6"),
     "band-transfer": Look("#bfe3ef"),
     "band-cut": Look("#f6eceb"),
+    "band-error": Look("#f7c5c0"),
     "band-input": Look("#cfe2f8"),
     "band-parameter": Look("#fbd998"),
     "band-constant": Look("#e3e6ea"),
@@ -108,13 +114,17 @@ LOOKS = {
     "saved": Look("#dff1ec"),
     "saved-mark": Look("#0d5546"),
     "gradient": Look("#fbe9e7"),
+    "error": Look("#fdf3f1"),
     "tangent": Look("#efe8fb"),
     "waited": Look("#e4f3f8"),
     "lane": Look("none", "#b4bac3", 1.0, (6, 4)),
     "paper-title": Look("#ffffff"),
+    "module": Look("#f5f7fa", "#a3adba", 1.0),
+    "paper-module": Look("#f5f7fa"),
     "edge": Look("none", LINE, 1.5),
     "edge-quiet": Look("none", "#a9b0ba", 1.1, (3, 4)),
     "edge-backward": Look("none", "#b2443c", 1.6),
+    "edge-saved": Look("none", "#2f8672", 1.5),
     "edge-jvp": Look("none", "#7d4fc4", 1.6),
     "pulse-forward": Look("none", "#2b6fcb", 3.0),
     "pulse-backward": Look("none", "#b2443c", 3.0),
@@ -122,6 +132,7 @@ LOOKS = {
     "tip": Look(LINE),
     "tip-quiet": Look("#a9b0ba"),
     "tip-backward": Look("#b2443c"),
+    "tip-saved": Look("#2f8672"),
     "tip-jvp": Look("#7d4fc4"),
     "label": Look("#ffffff", "#d9a8a3", 0.9),
     "plus": Look("#ffffff", "#8f1d1d", 1.5),

@@ -4,8 +4,6 @@ Dark inverts the lightness of each colour and keeps its hue; print uses line sty
 writers (svg.py, export.py, tikz.py, dot.py, mermaid.py) draw any picture in any theme.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -85,14 +83,19 @@ def as_ink(colour: str) -> str:
     return colour if colour == "none" else BLACK if oklab(colour)[0] < 0.8 else WHITE
 
 
-RULED = {f"band-{kind}": Look(WHITE, BLACK, 0.6) for kind in ("op", "fold", "cut", "input", "constant", "computed")}
+RULED = {
+    f"band-{kind}": Look(WHITE, BLACK, 0.6) for kind in ("op", "fold", "cut", "error", "input", "constant", "computed")
+}
 IN_PRINT = RULED | {
     "band-parameter": Look(WHITE, BLACK, 0.6, hatch="/"),
     "band-function": Look(WHITE, BLACK, 0.6, hatch="\\"),
     "band-transfer": Look(WHITE, BLACK, 1.6),
+    "paper-error": Look(WHITE, BLACK, 2.6),
     "waited": Look(WHITE, BLACK, 0.6, (1, 1)),
     "lane": Look("none", BLACK, 0.6, (6, 4)),
     "frame": Look(WHITE, BLACK, 1.6),
+    "module": Look(WHITE, BLACK, 0.6),
+    "paper-module": Look(WHITE),
     "paper-saved": Look(WHITE, BLACK, 0.8, (1, 2)),
     "head-text": Look(WHITE),  # keeps the hatching away from the text
     "saved": Look(WHITE, BLACK, 0.8, (1, 2)),

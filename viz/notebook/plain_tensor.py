@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+from dataclasses import replace
 from html import escape
 from typing import Any
 
@@ -44,9 +45,12 @@ def display(t: Any, words: str) -> dict[str, str]:
     value = {"shape": list(t.shape), "dtype": str(array.dtype), "summary": summary(array, leaf=True)}
     if (made := heat(value)) is None:
         return {}
-    drawn = pixels(made) if made.form == "image" else cells(made)
-    html = f"{in_lines(numbers_of(t, words))}\n{drawn}"
-    return {"text/html": html} if len(html) + len(words) <= MOST else {}
+    numbers = in_lines(numbers_of(t, words))
+    for one in (made, replace(made, shape=())):  # without the indices of rows and columns, if they are too much
+        html = f"{numbers}\n{pixels(one) if one.form == 'image' else cells(one)}"
+        if len(html) + len(words) <= MOST:
+            return {"text/html": html}
+    return {}
 
 
 def numbers_of(t: Any, words: str) -> str:

@@ -1,7 +1,5 @@
 """Example inputs for modules, minigrad's or PyTorch's: the first layer that has a known input shape determines it."""
 
-from __future__ import annotations
-
 import copy
 import inspect
 from types import ModuleType

@@ -4,8 +4,6 @@ A package is far larger than the part of it that a program uses, so only what ru
 stops the program for certain, while one inside a function stops only those that call it.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import sys

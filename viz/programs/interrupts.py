@@ -4,8 +4,6 @@ The signal may come while a recording notes something, which must not stop halfw
 runs, or until `PATIENCE` is over. A second signal ends the command at once.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

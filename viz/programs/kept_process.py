@@ -1,7 +1,5 @@
 """Put back what a program closed or replaced and the command needs: standard files, search path, built-in functions."""
 
-from __future__ import annotations
-
 import builtins
 import os
 import sys

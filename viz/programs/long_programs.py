@@ -127,6 +127,13 @@ class Limit(Backwards):
             raise TooMany(self.part._replace(begin=self.part.begin // 2) if self.part.begin > OFTEN else WHOLE)
         self.go_on()
 
+    failed: Any = None  # the recording to show of a program that has raised
+
+    def end(self) -> Part:
+        """Return the part where the program ends because it raises."""
+        self.had, self.made_op, _ = None, 0, self.ops_at.append(self.ops)
+        return self.found()
+
     def found(self) -> Part:
         """Return the part that has the wanted value, or the end of the program: some steps, or the end of a long one."""
         made = self.count if self.had is None else self.made

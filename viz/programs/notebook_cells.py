@@ -3,8 +3,6 @@
 Lines for IPython or the shell alone, such as `%matplotlib inline` or `!pip install`, are left out.
 """
 
-from __future__ import annotations
-
 import ast
 import asyncio
 import contextvars

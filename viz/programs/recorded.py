@@ -1,7 +1,5 @@
 """From what `draw` receives to a record: the graph behind a tensor, or a call of a function of minigrad or PyTorch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial

@@ -50,6 +50,8 @@ class Program:
     backward: int | None = None  # the number of the backward to show among those from the tensor; None: the last one
     iteration: int | None = None  # the round of the program's loop to show; None: the last one
     rounds: Counter[str] = field(default_factory=Counter)  # the number of rounds for each name, once it has run
+    draws_failures: bool = False  # True if a program that raises has a picture, which `raised` then follows
+    raised: Failure | None = None
     ended: str = ""  # of a program that the user has ended: the part that is shown
     part: Part | None = None  # the part that is recorded, if it is known
     cells: Sequence[tuple[str, str]] = ()  # of a notebook: what its cells are called as files, and their code
@@ -128,6 +130,8 @@ class Program:
             if is_of_seeds(wrong):
                 raise Usage.of(wrong) from wrong
             raise
+        if self.raised is not None:
+            return self.record_of_failure(rec, name), []
         if rec is None:
             return self.record_function(name, passes, args)
         made = self.chosen(document_of(rec, leading_to_outputs), name)
@@ -215,13 +219,15 @@ class Program:
         """
         names = name.split(",")
         if defines(self.text, name):
-            with self.libraries.uncompiled():
-                self.run()
+            if (rec := self.run_apart()) is not None:
+                return rec
             self.find(name)
             if self.iteration is not None:
                 raise Usage(f"--iteration is for tensors of a loop, and {name} is a function. Leave it out.")
             return None
         rec = self.record_part(lambda: [self.find(one) for one in names], passes, name)
+        if self.raised is not None:
+            return rec
         library = library_of_tensor(self.names[names[0]])
         if not library and len(names) > 1:
             raise Usage(f"--from takes tensors, and {names[0]} is none.")
@@ -273,18 +279,71 @@ class Program:
                     results = found()
                 except KeyboardInterrupt as stopped:
                     results = self.interrupted(limit, found, stopped)
+                except Failure as failure:
+                    return self.failed(limit, failure)
                 self.rounds |= limit.rounds  # the larger number of each
                 return results if self.iteration is None else self.of_iteration(name, limit.had)
 
             try:
                 with silent(self.part is not None), limit:
                     apart = {"unseen": True} if "," in name else {}
-                    return self.libraries.record(run, passes, name, times=self.times, **apart, **self.seeds)
+                    rec = self.libraries.record(run, passes, name, times=self.times, **apart, **self.seeds)
+                    return rec if self.raised is None else limit.failed
             except TooMany as many:
                 self.part = many.part
             start.restore()
             said = sentence(self.file, limit, self.part)
             self.notes += [said] if said not in self.notes else []
+
+    def run_apart(self) -> Any:
+        """Run it without a recording, for a function that it defines; if it raises, once more with one, which is returned."""
+        from .long_programs import Start, silent
+
+        start = Start(self.folder)
+        try:
+            with self.libraries.uncompiled():
+                return self.run()
+        except Failure:
+            if not self.draws_failures:
+                raise
+            start.restore()
+            with silent():
+                rec = self.record_part(list, ())
+            if self.raised is None:
+                raise
+            return rec
+
+    def failed(self, limit: Limit, failure: Failure) -> list:
+        """Note in the recordings of a program that it has raised; raise TooMany if another run must record what led there."""
+        from .failures import noted
+        from .long_programs import TooMany
+
+        error = failure.__cause__
+        if not self.draws_failures or not isinstance(error, Exception):
+            raise failure
+        if limit.paused and self.part is None:
+            raise TooMany(limit.end())
+        if (rec := noted(limit.recordings, error)) is None:
+            raise failure
+        limit.failed, self.raised = rec, failure
+        return []
+
+    def ends(self) -> None:
+        """Raise the failure of a program whose picture shows how far it came."""
+        if self.raised is not None:
+            raise self.raised
+
+    def record_of_failure(self, rec: Any, name: str) -> dict:
+        """Return the record of a program that raised; raise the failure if there is nothing to draw."""
+        from .failures import record_of_failure
+
+        assert self.raised is not None
+        rec.name_values(names_of_tensors(self.names))
+        if (made := record_of_failure(rec, name, self.file)) is None:
+            raise self.raised
+        before = f" before {name} exists" if name and name not in self.names else ""
+        self.notes.append(f"{self.file} raises {made['error']['kind']}{before}: the picture shows how far it came")
+        return made
 
     def run_until_interrupted(self) -> None:
         """Run it; Ctrl-C and SIGTERM end it between two operations."""
@@ -329,13 +388,18 @@ class Program:
     def record_function(self, name: str, passes: Sequence[str], args: str | None) -> tuple[dict, list[str]]:
         """Record a call of the program's function or module `name`."""
         what = self.names[name]
+        from .failures import recording_in
+
         inputs = function_arguments.inputs(self, name, args)
         try:
             rec = self.libraries.record_function(what, inputs, passes, name, times=self.times, **self.seeds)
         except Exception as error:
             if is_of_seeds(error):
                 raise Usage.of(error) from error
-            raise Failure.of(error) from error
+            self.raised = Failure.of(error)
+            if not self.draws_failures or (rec := recording_in(error)) is None:
+                raise self.raised from error
+            return self.record_of_failure(rec, name), []
         made = document_of(rec)
         made = of_passes(made, self.runs(made, name))
         if not made["ops"]:

@@ -1,7 +1,5 @@
 """Read the text of a user's program, or say what else it is; notebook_cells.py reads notebooks."""
 
-from __future__ import annotations
-
 from importlib.util import decode_source
 from pathlib import Path
 

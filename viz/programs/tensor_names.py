@@ -1,7 +1,5 @@
 """The names of a program's tensors, of both libraries."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from .libraries import library_of_tensor

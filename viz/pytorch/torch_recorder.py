@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from functools import partial
 from types import FunctionType
 from typing import Any
@@ -81,6 +82,7 @@ class Recorder(Backward):
         self._views: dict[int, Call] = {}  # id of a view -> the operation that made it
         self.module_paths: dict[Any, dict] = {}
         self.crossings: Crossings | None = None  # to NumPy and back, in a method of a custom Function
+        self.failure: Any = None  # as of a recording of minigrad's
         self.added_backward = False  # True if `run_backward` ran, because the program ran none
         self.has_gap = self.folds = False
         self.on_full: Callable | None = None  # called when the recording has grown
@@ -88,6 +90,14 @@ class Recorder(Backward):
         self.drawn: Collection[int] | None = None  # the operations of the document that have texts; None for all
         self.insides: list[Inside] = []  # calls of custom Functions' methods
         self._insides: list[Inside] = []  # those of the Function that is running
+
+    def note_failure(self, error: BaseException) -> None:
+        """Note that the program has ended with an exception."""
+        from .torch_failure import note_failure
+
+        with suppress(Exception), self.aside():  # the program's own exception matters
+            if self.failure is None:
+                note_failure(self, error, Recorder.call.__code__)
 
     def operations(self) -> int:
         """Return the number of operations of the program."""

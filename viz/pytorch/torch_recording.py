@@ -70,6 +70,8 @@ class TorchRecording(Recorder):
         return self
 
     def __exit__(self, kind: Any, *error: Any) -> None:
+        if kind is not None and issubclass(kind, Exception):
+            self.note_failure(error[0])
         self._watching.__exit__(kind, *error)
         if kind is not None:
             self.close()

@@ -49,7 +49,9 @@ class TorchWording(Wording):
             edge.upstreams = [arrived.get(o) for o in outputs]
         if group.of is not None or self.drawn is not None and op.id not in self.drawn:
             return
-        if isinstance(group, Call):
+        if self.rec.failure is not None and group is self.rec.failure.group and not group.events[0].outputs:
+            op.call = f"{op.name}.apply({self.operands(group.events[0])})" if group.function else self.refused(group)
+        elif isinstance(group, Call):
             Words(self, op, group, outputs).write(flows)
         elif group.events[0].cls is Detach:
             op.call = schema.CALLS[group.name].format(self.label(inputs[0]))

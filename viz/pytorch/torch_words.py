@@ -7,7 +7,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import torch
@@ -123,10 +123,14 @@ def where(frame: FrameType | None) -> schema.Where:
         frame = frame.f_back
     if frame is None or frame.f_code.co_filename == COMMAND:
         return schema.Where("", 0, "")
-    code = frame.f_code
-    at = Place(code.co_filename, frame.f_lineno)
+    return line_at(frame.f_code, frame.f_lineno, frame.f_lasti)
+
+
+def line_at(code: CodeType, line: int, instruction: int) -> schema.Where:
+    """Return a line of the program."""
+    at = Place(code.co_filename, line)
     name = "" if code.co_name == "<module>" else code.co_qualname
-    return schema.Where(at.file, at.line, at.code, name, columns(code, frame.f_lasti))
+    return schema.Where(at.file, at.line, at.code, name, columns(code, instruction))
 
 
 def modules_around(frame: FrameType | None) -> list:

@@ -4,8 +4,6 @@ If a rank's program lacks the requested tensor, as the first stage of a pipeline
 behind the tensors that it sends.  If all ranks lack the tensor, rank 0 raises Usage.
 """
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -5,8 +5,6 @@ in its row in the lanes that it crosses.  layered.py orders the cards of a lane 
 where its edges enter and leave.
 """
 
-from __future__ import annotations
-
 from itertools import accumulate
 
 from ..cards.parts import Bar, Card

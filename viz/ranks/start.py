@@ -1,7 +1,5 @@
 """Run a command on several processes, with mpiexec."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The text on the card of a collective or a message: its name, its tensors and ranks, and the waiting time of each lane."""
 
-from __future__ import annotations
-
 import re
 
 from .. import text

@@ -3,8 +3,6 @@
 An edge of `maximum` is `where(x >= y, g, 0)` if no elements of x and y are equal, and `g / 2` if all are.
 """
 
-from __future__ import annotations
-
 import ast
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Random operations as expressions in the numbers that were drawn: the noise stays, what is computed from it follows."""
 
-from __future__ import annotations
-
 import ast
 import re
 from typing import Any

@@ -5,8 +5,6 @@ A kernel takes the rounding of its dtype first, and rounds after each operation:
 `fit(x * kernels.Sigmoid.compute(fit, x))`. scalars.js has the functions that JavaScript lacks.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import math

@@ -32,7 +32,8 @@ function recordedTensor({ shape, dtype, content, summary = {} }) {
 // Computes a record again. Options: `forwardOnly`; `forgotten`, a Set of "operation:value", saved tensors that are lost;
 // `formulas`, a Map from "operation:edge" to another formula of that edge; `names`, the values of names that only these have;
 // `wide`: floats keep the dtype of their expression. The result has `values` by id, `tangents` and `gradients` by the value to
-// which they belong, and `contributions` by the value that an edge gives.
+// which they belong, and `contributions` by "operation:edge"; `lost` has the reasons for those that are impossible, by the name
+// of the table and the key in it, as in "gradients:3".
 function computeAgain(record, held, options = {}) {
   const run = attempt(() =>
     within(() => {
@@ -47,7 +48,8 @@ function computeAgain(record, held, options = {}) {
   return { ...emptyResults(), frozen, behind: new Map(), otherwise: [] };
 }
 
-const emptyResults = () => ({ values: new Map(), tangents: new Map(), gradients: new Map(), contributions: new Map() });
+const TABLES = ["values", "tangents", "gradients", "contributions", "lost"];
+const emptyResults = () => Object.fromEntries(TABLES.map((name) => [name, new Map()]));
 
 function planOf(record) {
   if (plans.has(record)) return plans.get(record);
@@ -80,7 +82,7 @@ function neededForValues(steps) {
 }
 
 function execute(plan, held, options, first = false) {
-  const maps = { known: new Map(), frozen: new Map(), behind: new Map(), lost: new Set() };
+  const maps = { known: new Map(), frozen: new Map(), behind: new Map(), lost: new Map() };
   const run = { plan, held, options, first, otherwise: [], ...maps };
   for (const id of plan.values.keys()) {
     const tensor = plan.makers.has(id) ? undefined : (held.get(id) ?? plan.held.get(id));
@@ -92,13 +94,14 @@ function execute(plan, held, options, first = false) {
 }
 
 function runStep(run, step) {
-  const { plan, held, known, frozen } = run;
+  const { plan, held, known, frozen, lost } = run;
   if (isLost(run, step)) return;
   const { found, reason } = attempt(() => (step.reason ? fail(step.reason) : stepResults(run, step)));
   if (run.first) step.reason = reason; // so that nothing that takes long is tried again
   const before = step.ids.find((id) => run.behind.has(id) || (frozen.has(id) && frozen.get(id) !== DRAWN));
   // what an operation computes from something frozen that the record does not list is frozen for the same reason
   const within = step.ids.find((id) => id >= plan.record.size && frozen.has(id) && plan.makers.get(id)?.op === step.op);
+  const mistaken = isMistaken(run, step); // then another shape is no result of other numbers: the engine would refuse it
   step.outputs.forEach((id, k) => {
     const given = found?.[step.is === undefined ? (step.picks?.[k] ?? k) : 0];
     const [value, recorded] = [plan.values.get(step.is ?? id), plan.held.get(step.is ?? id)];
@@ -108,6 +111,7 @@ function runStep(run, step) {
     const changed = LEAVES.includes(plan.values.get(id)?.kind) && held.has(id) && held.get(id) !== recorded;
     const unlike = run.first ? compared : reshaped;
     const problem = frozen.get(within) ?? reason ?? plan.fixed.get(id) ?? unlike(run, step, id, tensor);
+    if (problem && mistaken) return lost.set(id, problem), known.delete(id);
     if (changed) known.set(id, held.get(id));
     else if (!problem) known.set(id, tensor);
     else if (recorded) known.set(id, recorded);
@@ -116,16 +120,19 @@ function runStep(run, step) {
   });
 }
 
+const isMistaken = ({ options }, { op, edge }) => edge !== undefined && options.formulas?.has(`${op}:${edge}`);
+
 // Returns true if a step reads something that is forgotten, or that follows from it: then its results are lost too.
-function isLost({ plan, options, frozen, lost }, step) {
-  if (!options.forgotten?.size) return false;
-  const forgotten = (id) => step.back && options.forgotten?.has(`${step.op}:${id}`);
+function isLost({ plan, options, known, lost }, step) {
+  if (!options.forgotten?.size && !lost.size) return false;
+  const of = step.back ? step.op : step.of; // a backward that the program differentiates is a part of the program
+  const forgotten = (id) => of !== undefined && options.forgotten?.has(`${of}:${id}`);
   const id = [...step.ids, ...(step.reads ?? [])].find((one) => forgotten(one) || lost.has(one));
   if (id === undefined) return false;
-  const reason = lost.has(id) ? frozen.get(id) : `the saved tensor ${labelOf(plan, id)} is forgotten`;
+  const reason = lost.get(id) ?? `the saved tensor ${labelOf(plan, id)} is forgotten`;
   for (const output of step.outputs) {
-    lost.add(output);
-    frozen.set(output, reason);
+    lost.set(output, reason);
+    known.delete(output);
   }
   return true;
 }
@@ -182,10 +189,11 @@ function compared({ plan }, step, id, tensor) {
 }
 
 // Returns a reason if a result has another shape than the recorded one, as x[x > 0] may have.
-function reshaped({ plan, otherwise }, step, id, tensor) {
+function reshaped({ plan, options, otherwise }, step, id, tensor) {
   const recorded = plan.values.get(step.is ?? id)?.shape;
   if (!tensor) return "its call gives only the first result";
   if (!recorded || sameShape(recorded, tensor.shape)) return undefined;
+  if (isMistaken({ options }, step)) return `its shape is (${tensor.shape}) instead of (${recorded})`;
   const line = plan.record.ops[step.op]?.line;
   if (!otherwise.some((one) => one.line === line))
     otherwise.push({ line, text: `with these numbers ${labelOf(plan, id)} at line ${line} has another shape` });
@@ -217,18 +225,22 @@ function near(found, expected, few) {
 
 // Returns what a run gives, by the record's ids.
 function results(run) {
-  const { plan, known, frozen, behind, otherwise } = run;
+  const { plan, known, frozen, behind, lost, otherwise } = run;
   const { size, tangents, totals, gradients, reads } = plan.record;
   for (const read of reads) readAgain(run, read);
   const found = emptyResults();
-  const copy = (id, of, into) => known.has(of) && into.set(+id, known.get(of));
-  for (const id of known.keys()) if (id < size) copy(id, id, found.values);
-  for (const [id, tangent] of Object.entries(tangents)) copy(id, tangent, found.tangents);
-  for (const { edge, is, outputs } of plan.steps) if (edge !== undefined) copy(is, outputs[0], found.contributions);
+  const copy = (key, of, table) => {
+    if (known.has(of)) found[table].set(key, known.get(of));
+    else if (lost.has(of)) found.lost.set(`${table}:${key}`, lost.get(of));
+  };
+  for (const id of [...known.keys(), ...lost.keys()]) if (id < size) copy(id, id, "values");
+  for (const [id, tangent] of Object.entries(tangents)) copy(+id, tangent, "tangents");
+  for (const { op, edge, outputs } of plan.steps) if (edge !== undefined) copy(`${op}:${edge}`, outputs[0], "contributions");
   for (const [id, total] of Object.entries(totals)) {
-    copy(id, total, found.gradients);
+    copy(+id, total, "gradients");
     for (const map of [frozen, behind]) if (map.has(total)) map.set(gradients[id], map.get(total));
   }
+  for (const [id, reason] of lost) found.lost.set(`inside:${id}`, reason);
   const listed = (map) => new Map([...map].filter(([id]) => id < size));
   return { ...found, frozen: listed(frozen), behind: listed(behind), otherwise, inside: known };
 }

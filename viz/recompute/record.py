@@ -4,8 +4,6 @@
 its operands (steps.py). record.js runs the steps; a page's library needs only what their texts mention (`texts_of`).
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterator
 from typing import Any
@@ -53,6 +51,7 @@ def live_record(record: dict) -> dict | str:
     its operation; `edge`, the number of the edge that it is, and `named`, the names for another formula of it; `is`, the
     recorded value that it is a copy of; `back` and `moves`, for a part of a gradient or a tangent; `reads`, saved values that
     the text does not name; `each`, the dimensions of examples under vmap; `noise`, the numbers that an operation has drawn.
+    `of`, the operation whose backward it is a part of, if the program differentiates that.
     `reads` has what Python reads, with `op` and `method` if a method of that operation does.
     `inside` has the ids of what Functions compute: by "operation:call of a method", and by the value's id in that call.
     """

@@ -5,8 +5,6 @@ Values have the record's ids. What it does not list, such as a part of a gradien
 as another one: a page may change the formula of one edge.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections import defaultdict
 from collections.abc import Iterable
@@ -85,7 +83,7 @@ class Plan:
         """Add the operations that ran in a scope, also in a backward that is differentiated; `more` belongs to each step."""
         for op in scope.ops:
             if op["phase"] in PROGRAM or op["phase"] == "backward" and op["call"]:
-                self.operation(scope, op, {"op": op["id"], **(more or {})})
+                self.operation(scope, op, {**places(op), **(more or {})})
                 if scope is self.top:
                     self.pushes(op)
 
@@ -148,7 +146,7 @@ class Plan:
             elif push["formula"] != self.top.values[t]["label"]:  # else the program gives it
                 formula, reason = everywhere(op, push["formula"])
                 each = self.top.examples(op, moving)
-                more = {"op": op["id"], "moves": True, **({"each": each} if each else {})}
+                more = {**places(op), "moves": True, **({"each": each} if each else {})}
                 self.frozen([t], reason, **more) if reason else self.step([t], formula, names, **more)
 
     def derived_view(self, op: dict, output: int, t: int) -> None:
@@ -298,6 +296,11 @@ class Plan:
                     heapq.heappush(ready, user)
         left = [step for k, step in enumerate(self.steps) if waiting[k]]  # a faulty record may go round in circles
         return order + [{"outputs": step["outputs"], "reason": UNKNOWN} for step in left]
+
+
+def places(op: dict) -> dict[str, int]:
+    """Return the operation that a step belongs to, and the one whose backward that is a part of."""
+    return {"op": op["id"]} | ({"of": op["of"]} if op["phase"] == "backward" else {})
 
 
 def read_at(read: dict) -> dict:

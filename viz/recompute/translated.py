@@ -5,8 +5,6 @@ one is the result; `if` is a conditional expression; what only raises or warns g
 kernel, its program or definition, or else the function of its name, which has to be one by hand.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 import functools

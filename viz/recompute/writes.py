@@ -1,7 +1,5 @@
 """Writes in place as expressions: a page's tensors never change, so that a write is a new tensor."""
 
-from __future__ import annotations
-
 import ast
 from typing import Any
 

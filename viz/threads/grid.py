@@ -1,7 +1,5 @@
 """Boards of cells on cards: a cell is a thread or an element, in the tint of its block or of the block that accesses it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from ..layout.shapes import Group, Path, Text, outline

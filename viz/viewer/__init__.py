@@ -5,8 +5,6 @@ scripts, which are in this folder and joined in the order of SCRIPTS.  The page 
 policy allows its own script and style by their hashes, and no network request.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

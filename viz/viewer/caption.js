@@ -27,7 +27,7 @@ function caption(step) {
   if (steps[step].inside) return insideCaption(steps[step]);
   if (pass === "forward") return forwardCaption(op);
   if (pass === "jvp") return jvpCaption(op);
-  return backwardCaption(op, op.flows[slot], op.tensors[slot], step);
+  return backwardCaption(op, slot, step);
 }
 
 /** Describe a closed fold as a whole: its outputs, the gradients of its inputs, or the tangents of its outputs. */
@@ -83,11 +83,14 @@ function jvpCaption(op) {
   ];
 }
 
-function backwardCaption(op, flow, value, step) {
-  const gives = term(gist(values[flow.gives]), "contribution", "grad", `to the gradient of ${values[value].name}`);
+function backwardCaption(op, slot, step) {
+  const [flow, value, rule] = [op.flows[slot], op.tensors[slot], ruleOf(op, slot)];
+  const gives = term(gist(values[flow.gives]), "contribution", `grad${doubtOf(flow.gives)}`, `to the gradient of ${values[value].name}`);
   const upstream = term(gist(values[flow.up]), "incoming gradient g");
-  const rule = term(flow.rule, "rule of " + op.name, "", flow.figures ? `= ${withFigures(flow.figures)}` : "");
-  return [upstream, sign("→"), rule, sign("="), gives, sumSoFar(value, step)].filter(Boolean);
+  const figures = rule === flow.rule && !values[flow.gives].impossible && flow.figures;
+  const word = rule === flow.rule ? "rule of " : "mistake in ";
+  const formula = term(rule, word + op.name, "", figures ? `= ${withFigures(figures)}` : "");
+  return [upstream, sign("→"), formula, sign("="), gives, sumSoFar(value, step)].filter(Boolean);
 }
 
 /** Return a formula with numbers; negative ones are in parentheses. */
@@ -127,7 +130,9 @@ function showCaption(step) {
     ` ${placeIn(step)} of ${placeIn(lastOf(pass))}`,
     place && el("span", { class: "place" }, place),
   );
-  $("caption").replaceChildren(...together(step).flatMap((one, i, all) => captionWithLane(one, all.length > 1)));
+  const made = $("caption").cloneNode();
+  made.append(...together(step).flatMap((one, i, all) => captionWithLane(one, all.length > 1)));
+  become($("caption"), made);
 }
 
 const SPOKEN = { "=": "equals", "\u00d7": "times", "\u2192": ",", "\u2295": ", together" };

@@ -206,7 +206,7 @@ function specialRows(box) {
 
 /** Return the text of a row at a step, when it stands as it does. */
 function rowText(row, stands, step) {
-  if (row.kind === "kept") return row.last;
+  if (row.kind === "kept") return row.op && isForgotten(row.op, row.value) ? `${values[row.value].name} ${FORGOTTEN}` : row.last;
   if (row.kind === "special") return stands === "known" && (!isLive || isOriginal()) ? row.last : "";
   if (row.kind === "grad") return gradientText(row.value, step);
   if (stands !== "known") return "–";
@@ -238,6 +238,7 @@ function keptRows(op) {
     return {
       kind: "kept",
       value,
+      op,
       label: "saved ",
       last: text,
       longest: textWidth(text, "small"),
@@ -248,7 +249,7 @@ function keptRows(op) {
   if (shown.length > MOST_ROWS) {
     const rest = shown.slice(MOST_ROWS);
     const text = `${rest.length} more (${bytes(rest.reduce((sum, [, size]) => sum + size, 0))})`;
-    rows.push({ ...rows.at(-1), last: text, longest: textWidth(text, "small") });
+    rows.push({ ...rows.at(-1), op: null, last: text, longest: textWidth(text, "small") });
   }
   return rows;
 }
@@ -259,7 +260,7 @@ function edgeLabel(edge) {
   if (!flows.length) return null;
   const [op, slot, flow] = flows[0];
   const several = flows.length > 1;
-  const rule = several ? [`${flows.length} contributions`] : wrapped(flow.rule, LABEL_WIDTH);
+  const rule = several ? [`${flows.length} contributions`] : wrapped(ruleOf(ops[op], slot), LABEL_WIDTH);
   const gives = several ? "" : givesText(flow.gives);
   const step = stepFor.backward.get(op) + ops[op].flows.slice(0, slot).filter(Boolean).length;
   const width = Math.max(...rule.map((line) => textWidth(line, "mono")), textWidth(roomy(gives), "bold"));

@@ -4,8 +4,6 @@ Everything that needs Python's grammar is computed here; the page itself compute
 because a page may contain a hundred thousand operations.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace

@@ -100,8 +100,8 @@ function comparisons(record, held, options = {}) {
   const [right, run] = [{}, options].map((more) => live.computeAgain(record, wide, { ...more, wide: true }));
   const leaves = leavesOf(record, wide, GIVEN).filter(({ id }) => isReal(wide.get(id)) && right.gradients.has(id));
   const compare = ({ id, label }) => {
-    if (isLost(record, run, right, id))
-      return { id, label, state: "impossible", by: run.frozen.get(record.gradients[id]) ?? "" };
+    const lost = run.lost.get(`gradients:${id}`);
+    if (lost) return { id, label, state: "impossible", by: lost };
     const why = incomparable(record, right, id);
     if (why) return { id, label, state: "unknown", by: why };
     const by = compared(record, wide, run, id);
@@ -139,10 +139,6 @@ function compared(record, held, run, id) {
 
 /** Return true if a value's gradient is from the recorded run, or follows such a number. */
 const isRecorded = (record, run, id) => [run.frozen, run.behind].some((map) => map?.has(record.gradients[id]));
-
-/** Return true if the options of a run have made a gradient impossible that `right`, without them, computes. */
-const isLost = (record, run, right, id) =>
-  !run.gradients.has(id) || (isRecorded(record, run, id) && !isRecorded(record, right, id));
 
 /** Return the words for the difference between a gradient and the finite differences. */
 function discrepancy(given, expected, most) {

@@ -28,6 +28,7 @@ function become(old, made) {
   for (const { name } of [...old.attributes])
     if (!made.hasAttribute(name) && name !== "open") old.removeAttribute(name);
   setAll(old, Object.fromEntries([...made.attributes].map(({ name, value }) => [name, value])));
+  if (made.nodeName === "OPTION") old.selected = made.hasAttribute("selected");
   if (old.hasAttribute("data-own")) return undefined; // its text depends on the pointer
   const [before, after] = [[...old.childNodes], [...made.childNodes]];
   after.forEach((child, k) => (before[k] ? become(before[k], child) : old.append(child)));

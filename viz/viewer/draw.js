@@ -43,7 +43,7 @@ function mountCard(box) {
     row.kind === "brief" ? mountBrief(g, box, row) : mountRow(g, box, row, box.strip + headTall + 2 + row.at * LINE),
   );
   layers.cards.append(g);
-  const made = { box, g, rows, rooms: isOpen(box) ? mountRooms(g, box) : null, sum: mountSum(box) };
+  const made = { box, g, rows, rooms: isOpen(box) ? mountRooms(g, box) : null, sum: mountSum(box), seen: [] };
   mounted.set(box.key, made);
   updateCard(made);
 }
@@ -120,25 +120,41 @@ function mountBrief(g, box, row) {
   return { row, line, text };
 }
 
+/** Return the indices of the values that a card's rows show: values, gradients with what adds up to them, and tangents. */
+const shownOn = ({ rows }) =>
+  [...new Set(rows.map(({ row }) => row.value))].filter((value) => value !== undefined).flatMap((value) => [
+    value,
+    ...[gradientOf, tangentOf].map((map) => map.get(value)).filter((i) => i !== undefined),
+    ...(arrivals.get(value) ?? []).map(([, gives]) => gives),
+  ]);
+
+/** Update a card if a number on it has changed since it was last asked. */
+function updateChanged(card) {
+  const seen = (card.shown ??= shownOn(card)).map(presentOf);
+  const same = !card.rooms && seen.length === card.seen.length && seen.every((one, k) => one === card.seen[k]);
+  card.seen = seen;
+  if (!same) updateCard(card);
+}
+
 function updateCard({ box, g, rows, rooms, sum }) {
   if (rooms) updateRooms(box, rooms);
   for (const drawn of rows) {
     const { row, line, text } = drawn;
     if (row.kind === "brief") {
       const [kind, words] = briefText(row.value, state.step);
-      const doubt = kind === "grad" ? doubtOf(row.value) : "";
-      setAll(line, { class: `brief b-${kind}${doubt}` });
-      setNumbers(text, doubt ? `grad \u2717${doubt}` : words);
+      const doubt = / [–✗]/.test(words) ? "" : doubtOf(indexOf(row, kind));
+      setAll(line, { class: `brief b-${kind}${words.includes(IMPOSSIBLE) ? " impossible" : doubt}` });
+      setNumbers(text, doubt ? words.replace(/(?= )/, " \u2717") : words);
       continue;
     }
     const stands = standing(row);
-    const doubt = row.kind === "grad" && stands === "known" ? doubtOf(row.value) : "";
+    const doubt = stands === "known" ? doubtOf(indexOf(row, row.kind)) : "";
     setAll(line, { class: `row r-${row.kind} ${stands}${row.held ? " held" : ""}${liveMark(row)}${doubt}` });
     if (row.kind === "wait") {
       setText(text, stands === "known" ? row.texts[steps[state.step].pass] : "");
       continue;
     }
-    setNumbers(text, `${doubt && "\u2717 "}${doubt === " impossible" ? "impossible" : rowText(row, stands, state.step)}`);
+    setNumbers(text, `${doubt === " differs" ? "\u2717 " : ""}${rowText(row, stands, state.step)}`);
     if (drawn.changes !== undefined) placeSliders(drawn);
   }
   const reached = box.leaf || state.step >= stepFor.forward.get(box.from);
@@ -155,9 +171,12 @@ function updateCard({ box, g, rows, rooms, sum }) {
   if (sum) setAll(sum, { class: gradientAt(box.sums, state.step).terms.length ? "sum on" : "sum" });
 }
 
+/** Return the index of the value that a row shows, if it is one of a run. */
+const indexOf = ({ value }, kind) => ({ value, grad: gradientOf.get(value), tangent: tangentOf.get(value) })[kind];
+
 /** Return the class of a row whose number was changed, or is from the recorded run while others were changed. */
-function liveMark({ kind, value }) {
-  const i = { value, grad: gradientOf.get(value), tangent: tangentOf.get(value) }[kind];
+function liveMark(row) {
+  const i = indexOf(row, row.kind);
   if (i === undefined || !isLive || isOriginal()) return "";
   return changed.has(values[i].id) ? " changed" : asRecorded(i) ? " recorded" : "";
 }

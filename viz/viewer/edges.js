@@ -56,7 +56,7 @@ function updateEdge({ edge, g, line, label }) {
 /** Show the rule and the contribution after backward has passed; with paths on, the share. */
 function updateLabel(label, flow, share, passed, now) {
   const on = state.paths ? share !== undefined : passed;
-  setAll(label, { class: `flow${on ? " on" : ""}${now ? " now" : ""}${share !== undefined ? " path" : ""}` });
+  setAll(label, { class: `flow${doubtOf(flow.value)}${on ? " on" : ""}${now ? " now" : ""}${share !== undefined ? " path" : ""}` });
   const words = share === undefined ? flow.rule : [percent(share)];
   flow.rule.forEach((_, i) => setText(label.children[1 + i], words[i] ?? ""));
   if (flow.gives) setNumbers(label.lastElementChild, givesText(flow.value));

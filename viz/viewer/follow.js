@@ -1,13 +1,16 @@
 // The page follows changed numbers: texts of cards and edges, the caption, the pane, paths and colours, without a new layout.
 
+let drawnOptions = runOptions;
 let rest = 0; // the timer after which the cards outside of the window follow, too
 
 /** Draw what has changed. */
 function followChanges() {
-  if (state.paths) state.paths = trace(state.paths.value);
+  if (state.paths) state.paths = values[gradientOf.get(state.paths.value)].impossible ? null : trace(state.paths.value);
   placePaths();
   if (colourBy === "grad") shadeBoxes();
-  refreshInView();
+  if (drawnOptions === runOptions) refreshInView();
+  else wake(); // another choice is drawn everywhere at once
+  drawnOptions = runOptions;
   drawFar();
   showCaption(state.step);
   updateDetails(current());
@@ -16,12 +19,36 @@ function followChanges() {
   showNotice();
 }
 
-/** Update the cards and edges in the window at once, all others when the numbers rest. */
+/**
+ * Update the cards and edges in the window whose numbers have changed, and all others when the numbers rest: until then those
+ * outside of the window are not drawn, as the browser would paint all of them again in each frame.
+ */
 function refreshInView() {
   const view = windowOnGraph(20);
-  refresh([...boxesIn(view), ...edgesIn(view)].map(({ key }) => key));
+  const inView = new Set([...boxesIn(view), ...edgesIn(view)].map(({ key }) => key));
+  drawOnly(inView);
+  for (const [key, card] of mounted) if (inView.has(key)) updateChanged(card);
+  for (const [key, edge] of mountedEdges) if (inView.has(key)) updateEdge(edge);
   clearTimeout(rest);
-  rest = setTimeout(refresh, 150);
+  rest = setTimeout(wake, 150);
+}
+
+/** Update everything, and draw it again. */
+function wake() {
+  drawOnly(null);
+  refresh();
+}
+
+/** Draw what is mounted only if its key is among those in view, or if it has the focus; without keys, all of it. */
+function drawOnly(inView) {
+  const kept = document.activeElement?.closest?.(".card")?.id;
+  for (const drawn of [mounted, mountedEdges])
+    for (const [key, one] of drawn) {
+      const away = Boolean(inView) && !inView.has(key) && key !== kept;
+      if (Boolean(one.away) === away) continue;
+      one.away = away;
+      for (const part of [one.g, one.sum, one.label]) if (part) part.style.display = away ? "none" : "";
+    }
 }
 
 /** Say below the drawing that the page stopped computing, or that the program itself would do something else with these numbers. */
@@ -47,12 +74,14 @@ function asRecorded(i) {
 /** Return remarks below the elements of a value: its changes, or the reason why it does not follow changes. */
 function remarks(i) {
   const reason = asRecorded(i);
+  if (values[i].impossible) return null; // its contents have the reason
   if (reason) return el("p", { class: "note recorded" }, reason);
   if (!isLive || !changed.has(values[i].id)) return null;
   return el("p", { class: "note changed" }, `changed; in the recorded run ${gist(recordedValue(i))}`);
 }
 
 if (isLive) {
+  onLive(followWhatIf); // first, as it lays out other formulas
   onLive(followChanges);
   showNotice();
   $("reset").addEventListener("click", resetLive);

@@ -21,8 +21,9 @@ function transforms(op) {
 
 /** List the methods of a custom Function as they ran, operation by operation. */
 function inside(op) {
+  const replaced = (method) => isBackward(method) && isBroken(op);
   return (op.inside ?? []).map(({ method, steps }, call) =>
-    el(
+    !replaced(method) && el(
       "details",
       { class: "inside", open: true },
       el("summary", {}, el("code", {}, `${op.name}.${method}`)),

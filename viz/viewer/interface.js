@@ -50,6 +50,7 @@ function setAt(indexOf, label, lists, problem) {
 /** Return the elements of a value, gradient or tangent as nested lists, or null if the page does not know them. */
 function nestedAt(i) {
   if (i === undefined) return null;
+  if (values[i].impossible) return null;
   const tensor = tensorIn(run, i) ?? recordedContents.get(values[i].id);
   return tensor ? live.toNested(tensor) : (values[i].all ?? null);
 }
@@ -79,6 +80,7 @@ window.minigrad = {
   frozen() {
     if (!isLive) return [];
     computeNow();
-    return [...run.frozen].map(([id, reason]) => ({ label: data.live.values[id].label, reason }));
+    const lost = values.filter((value) => value.impossible).map(({ id, impossible }) => [id, impossible]);
+    return [...new Map([...run.frozen, ...lost])].map(([id, reason]) => ({ label: data.live.values[id].label, reason }));
   },
 };

@@ -62,7 +62,7 @@ $("keys").append(
 
 // The texts of the legend, by kind of card; it shows the kinds in this record.
 const SIGNS = {
-  parameter: "parameter (requires grad)",
+  parameter: "leaf (requires grad)",
   input: "input",
   constant: "constant",
   computed: "value from before the record",

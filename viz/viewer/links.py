@@ -5,8 +5,6 @@ contains none of the program's text.  The page play.html is the viewer with a ch
 may come from anyone.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import zlib

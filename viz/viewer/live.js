@@ -24,9 +24,17 @@ let waiting = 0; // the request for a frame that draws changes
 let stale = false; // true if `run` does not follow from `held`
 const changed = new Set(); // the ids of changed tensors
 const listeners = [];
-const indexOfId = new Map(values.map((value, i) => [value.id, i]));
+const indexOfId = new Map(values.map((value, i) => [value.id, i]).reverse()); // the first of several
 const primalOf = new Map(data.tangents.map(([value, tangent]) => [tangent, value]));
-const contributed = new Set(isLive ? data.live.ops.flatMap(({ edges }) => edges.map(({ gives }) => gives)) : []);
+const liveOps = new Map(isLive ? data.live.ops.map((op) => [op.id, op]) : []);
+const edgeOf = new Map(); // by the index of a contribution, the key of its edge
+if (isLive) for (const op of ops) op.flows.forEach((flow, slot) => flow && edgeOf.set(flow.gives, edgeKey(op, slot)));
+
+/** Return "operation:edge" of an edge, by which a run knows it. */
+function edgeKey(op, slot) {
+  const [input, gives] = [values[op.tensors[slot]].id, values[op.flows[slot].gives].id];
+  return `${op.id}:${liveOps.get(op.id)?.edges.findIndex((edge) => edge.input === input && edge.gives === gives)}`;
+}
 
 /** Call a function after each computation. */
 const onLive = (listener) => void listeners.push(listener);
@@ -67,28 +75,32 @@ function computeNow() {
   if (!stale) return;
   stale = false;
   run = computed();
-  summaries.clear();
 }
 
 /** Compute from the present numbers; `stopped` is the limit of the page that this passed. */
 function computed() {
   const made = live.computeAgain(data.live, held, runOptions);
-  return { ...made, stopped: live.spent.reason };
+  const stopped = live.spent.reason;
+  const right = Object.keys(runOptions).length ? live.computeAgain(data.live, held, {}) : null; // as the program is written
+  return { ...made, stopped, right };
 }
 
 const isOriginal = () => !changed.size && !Object.keys(runOptions).length;
 const sameElements = (a, b) =>
   a === b || (a?.data.length === b?.data.length && a.data.every((x, i) => Object.is(x, b.data[i])));
 
-/** Return the tensor of a value, gradient, contribution or tangent in a run; nothing if it is as recorded. */
+/** Return the table of a run that has a value, gradient, contribution or tangent, and the key there. */
+function tableOf(i) {
+  const [primal, gradient] = [primalOf.get(i), gradientFor.get(i)];
+  if (primal !== undefined) return ["tangents", values[primal].id];
+  if (gradient !== undefined) return ["gradients", values[gradient].id];
+  return edgeOf.has(i) ? ["contributions", edgeOf.get(i)] : ["values", values[i].id];
+}
+
+/** Return a value's tensor in a run; nothing if it is as recorded. */
 function tensorIn(one, i) {
-  const { id } = values[i];
-  if (one.frozen.has(id)) return undefined;
-  const primal = primalOf.get(i);
-  if (primal !== undefined) return one.tangents.get(values[primal].id);
-  const gradient = gradientFor.get(i);
-  if (gradient !== undefined && gradientOf.get(gradient) === i) return one.gradients.get(values[gradient].id);
-  return contributed.has(id) ? one.contributions.get(id) : one.values.get(id);
+  const [table, key] = tableOf(i);
+  return one.frozen.has(values[i].id) ? undefined : one[table].get(key);
 }
 
 const recordedSummaries = []; // by index
@@ -96,17 +108,32 @@ const recordedSummaries = []; // by index
 /** Return a value with its recorded numbers. */
 const recordedValue = (i) => ({ shape: values[i].shape, ...recordedSummaries[i] });
 
-const summaries = new Map(); // by index, what the page shows of the changed values
+const present = new Map(); // by index, what the values are now
 
-/** Return the summary of a value if it is other than recorded. */
-function changedSummary(i, old) {
-  if (isOriginal()) return old;
-  if (!summaries.has(i)) {
-    const tensor = tensorIn(run, i);
-    const same = !tensor || sameElements(tensor, tensorIn(baseline, i));
-    summaries.set(i, same ? old : summaryOf(tensor, old));
-  }
-  return summaries.get(i);
+/**
+ * Return what a value is now: `all`, `statistics`, ... of its elements, or `impossible`, the reason for which it has none; and
+ * `wrong`, if a mistake has made it another. Every place that shows a number reads it here, through the fields of the value.
+ */
+function presentOf(i) {
+  if (isOriginal()) return recordedSummaries[i];
+  const known = present.get(i);
+  if (known?.run === run) return known;
+  const [tensor, right] = [run, run.right ?? run].map((one) => tensorIn(one, i));
+  const impossible = run.lost.size ? run.lost.get(tableOf(i).join(":")) : undefined;
+  if (known && known.tensor === tensor && known.right === right && known.impossible === impossible)
+    return Object.assign(known, { run }); // the same object: nothing is to be drawn again
+  const same = !tensor || sameElements(tensor, tensorIn(baseline, i));
+  const summary = impossible ? {} : same ? recordedSummaries[i] : summaryOf(tensor, recordedSummaries[i]);
+  const made = { ...summary, run, tensor, right, impossible, wrong: isWrong(tensor, right) };
+  present.set(i, made);
+  return made;
+}
+
+/** Return true if a value is possible, and another one than the right formulas give. */
+function isWrong(tensor, right) {
+  if (!tensor || !right || tensor === right) return false;
+  const few = 1e-5 * Math.max(largest(right.data), 1e-30);
+  return tensor.data.some((x, k) => !(Math.abs(x - right.data[k]) <= few || Object.is(x, right.data[k])));
 }
 
 if (isLive) {
@@ -115,15 +142,26 @@ if (isLive) {
     const old = { all: value.all, statistics: value.statistics, histogram: value.histogram, grid: value.grid };
     recordedSummaries[i] = old;
     for (const field of Object.keys(old))
-      Object.defineProperty(value, field, { get: () => changedSummary(i, old)[field] });
+      Object.defineProperty(value, field, { get: () => presentOf(i)[field] });
+    Object.defineProperty(value, "impossible", { get: () => presentOf(i).impossible });
   });
 }
 
-/** Return what a value inside a custom Function is with the present numbers: `text` in the recorded run. */
+const isBackward = (method) => method === "backward" || method === "vjp";
+const backwards = new Set(ops.flatMap(({ id, inside = [] }) => inside.map(({ method }, call) => isBackward(method) && `${id}:${call}`)));
+const FORGOTTEN = "\u2717 forgotten";
+
+/**
+ * Return what a value inside a custom Function is with the present numbers: `text` in the recorded run. `of` is its place in
+ * the Function, or the index of a value of the program.
+ */
 function amountInside(text, of) {
+  if (Number.isInteger(of)) return gist(values[of]);
   if (isOriginal()) return text;
   const [op, call, id] = of.split(":");
   const at = data.live.inside[`${op}:${call}`]?.[id];
+  if (run.lost.has(`inside:${at}`)) return IMPOSSIBLE;
+  if (runOptions.forgotten?.has(`${op}:${at}`) && backwards.has(`${op}:${call}`)) return FORGOTTEN;
   const tensor = run.inside?.get(at);
   if (!tensor) return "…";
   return sameElements(tensor, baseline.inside.get(at)) ? text : gist({ shape: tensor.shape, ...summaryOf(tensor, {}) });

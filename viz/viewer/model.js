@@ -8,7 +8,6 @@ const { values, ops, files } = data;
 const passes = data.passes;
 const outputs = new Set(data.outputs);
 const firstSpecial = new Map((data.special ?? []).map(([pass, kind, i, words]) => [`${pass}:${kind}:${i}`, words]));
-const gradientOf = new Map(data.gradients);
 const tangentOf = new Map(data.tangents);
 const heldBy = new Map(); // by leaf, what its .grad holds after the passes if it was not empty before
 for (const [value, words] of data.held ?? []) heldBy.set(value, [...(heldBy.get(value) ?? []), words]);
@@ -19,6 +18,22 @@ values.forEach((value, i) => {
   [value.kind, value.shape, value.dtype, value.bytes, value.device] = data.sorts[value.sort];
   for (const part of ["all", "statistics"]) if (value[part] !== undefined) value[part] = decoded(value[part]);
 });
+
+// The page may change one of two gradients that are the same tensor: each gradient and contribution has its own entry.
+const taken = new Set(data.live?.steps ? ops.flatMap((op) => [...op.in, ...op.out]) : []);
+function owned(i) {
+  if (data.live?.steps && taken.has(i)) return values.push({ ...values[i] }) - 1;
+  taken.add(i);
+  return i;
+}
+
+const gradientOf = new Map(data.gradients.map(([value, gradient]) => [value, owned(gradient)]));
+for (const op of data.live?.steps ? ops : [])
+  for (const flow of op.flows ?? []) {
+    if (!flow) continue;
+    const arrives = op.out.find((value) => values[gradientOf.get(value)]?.id === values[flow.up].id);
+    [flow.gives, flow.up] = [owned(flow.gives), gradientOf.get(arrives) ?? flow.up];
+  }
 
 const maker = new Int32Array(values.length).fill(-1); // by value, the operation that made it
 const uses = new Map(); // by value, [operation, slot] of each use
@@ -129,8 +144,11 @@ function special([least, , , , nan, infinite, negative = 0]) {
   return found.map(([word, many]) => `${many} ${word}`).join(" ");
 }
 
+const IMPOSSIBLE = "\u2717 impossible"; // what was forgotten is needed for it
+
 /** Describe a value in a few characters: all its elements, or their range. */
 function gist(value, most = 6) {
+  if (value.impossible) return IMPOSSIBLE;
   const all = whole(value, most);
   if (all) return all;
   const found = statistics(value);

@@ -64,6 +64,7 @@ function largestPaths(value) {
 
 /** Highlight everything that contributes to a value's gradient. */
 function showPaths(value) {
+  if (values[gradientOf.get(value)].impossible) return;
   state.paths = trace(value);
   placePaths();
   if (state.step < gradientKnown.get(value)) go(gradientKnown.get(value));

@@ -8,7 +8,7 @@ const shownPass = (box) => (box.rooms[steps[state.step].pass] ? steps[state.step
 
 /** Lay out the methods of an open Function, and return its card: it has room for the largest. */
 function roomCard(box) {
-  const { rooms } = ops[box.from];
+  const rooms = roomsOf(ops[box.from]);
   const placed = Object.fromEntries(
     Object.entries(rooms).map(([pass, room]) => [pass, placeRoom(room, `${box.key}-${pass}`)]),
   );

@@ -1,7 +1,5 @@
 """The inside of custom Functions for the page: the operations of each method with their lines, as in pictures."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 

@@ -5,8 +5,6 @@ the document, put the data in, and show the result in a sandboxed frame.  So the
 and in HTML that nbconvert writes.  If the cell that carries the page runs again, so does the page: its output is new.
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 import hashlib

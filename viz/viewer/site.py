@@ -1,7 +1,5 @@
 """The address of the documentation site, whose page play.html draws the record in its address."""
 
-from __future__ import annotations
-
 import os
 
 from minigrad import config

@@ -1,7 +1,5 @@
 """The user's source for the source pane: whole files if they have not changed since the run, else the recorded lines."""
 
-from __future__ import annotations
-
 import linecache
 import os
 from collections import defaultdict

@@ -43,7 +43,7 @@ function foldOf({ op, slot }) {
 }
 
 /** Return true if a step is one of the drawing: not inside a closed Function. */
-const isDrawn = ({ op, inside, around }) => !inside || (isOpen(boxOf[op.index]) && around.every((box) => box.open));
+const isDrawn = ({ pass, op, inside, around }) => !inside || (!(pass === "backward" && isBroken(op)) && isOpen(boxOf[op.index]) && around.every((box) => box.open));
 
 /** Return the last step of each beat and of each run of beats inside the same closed folds, and those in open Functions. */
 function halts() {

@@ -116,7 +116,7 @@ function gradientAt(value, step) {
 /** Return the gradient's text at a step: “–” before it is known, never 0. */
 function gradientText(value, step) {
   const { state, terms } = gradientAt(value, step);
-  const amounts = terms.map((term) => whole(term, 1));
+  const amounts = terms.map((term) => (term.impossible ? IMPOSSIBLE : whole(term, 1)));
   const short = amounts.every(Boolean) && (arrivals.get(value) ?? []).length <= 4 && addsUp(value);
   const sum = amounts
     .map((amount, i) => (i ? (amount[0] === "\u2212" ? ` \u2212 ${amount.slice(1)}` : ` + ${amount}`) : amount))
@@ -124,7 +124,7 @@ function gradientText(value, step) {
   if (state === "part") return short ? `${sum} + …` : `– (${terms.length} of ${arrivals.get(value).length} arrived)`;
   if (state !== "known") return "–";
   const total = gist(values[gradientOf.get(value)]);
-  if (terms.length < 2 || !addsUp(value)) return total;
+  if (total === IMPOSSIBLE || terms.length < 2 || !addsUp(value)) return total;
   return short ? `${sum} = ${total}` : `${total}  (sum of ${terms.length})`;
 }
 

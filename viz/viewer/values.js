@@ -145,6 +145,7 @@ function onePart(i, from, kind) {
 
 /** Show all elements of a small value, statistics, picture and histogram of a large one. */
 function contents(value, i) {
+  if (value.impossible) return el("p", { class: "doubt" }, `${IMPOSSIBLE}: ${value.impossible}`);
   if (canChange(i) && elements(value) <= FEW_ELEMENTS) return liveElements(i);
   if (value.all !== undefined) {
     const rows = value.shape.length === 2 && elements(value) ? value.all : null;

@@ -4,11 +4,9 @@ const MENU_GROUPS = 40; // operations in a menu
 const CHECK_AFTER = 80; // milliseconds without a change, after which gradients are compared: not in each frame of a drag
 const CHECK_TIME = 12; // milliseconds of comparing at a time
 const whatIf = { forgotten: new Set(), mistakes: new Map(), comparing: false, options: runOptions };
-let doubts = new Map(); // by the id of a value, the state of its gradient: "differs" or "impossible"
+let doubts = new Set(); // the ids of leaves whose gradients differ from finite differences
 let judged = ""; // the sentence on the gradients
 let checking = 0;
-
-const liveOps = new Map(isLive ? data.live.ops.map((op) => [op.id, op]) : []);
 
 /** Compute with the choices, or with none of them. */
 function tryChoices() {
@@ -23,7 +21,58 @@ function clearChoices() {
   whatIf.forgotten.clear();
   whatIf.mistakes.clear();
   whatIf.comparing = false;
-  [doubts, judged] = [new Map(), ""];
+  [doubts, judged] = [new Set(), ""];
+}
+
+const isForgotten = (op, value) => whatIf.forgotten.has(`${op.id}:${values[value].id}`);
+const mistakeOn = (op, slot) => (op.flows[slot] ? whatIf.mistakes.get(edgeKey(op, slot)) : undefined);
+const isBroken = (op) => op.flows.some((_, slot) => mistakeOn(op, slot));
+
+/** Return the formula along an edge: the one of the program, or the mistake that was chosen. */
+const ruleOf = (op, slot) => mistakeOn(op, slot)?.shown ?? op.flows[slot].rule;
+
+/** Return what a Function shows inside: for a backward with a mistake its formulas, as its operations are not what runs then. */
+function roomsOf(op) {
+  if (!op.rooms?.backward || !isBroken(op)) return op.rooms;
+  const { backward: room } = op.rooms;
+  const slots = op.flows.map((flow, slot) => (flow ? slot : -1)).filter((slot) => slot >= 0 && room.entries[slot] !== undefined);
+  const given = room.boxes.filter(({ kind }, i) => ["saved", "port"].includes(kind) && !Object.values(room.entries).includes(i));
+  const step = stepFor.backward.get(op.index);
+  const made = slots.map((slot) => {
+    const { gives } = op.flows[slot];
+    return { kind: "op", text: ruleOf(op, slot), made: [[`grad of ${values[op.tensors[slot]].name}`, gist(values[gives]), gives]], step };
+  });
+  const lines = made.flatMap(({ text }, k) => {
+    const names = new Set(text.match(WORD));
+    const read = given.map((_, i) => i).filter((i) => names.has(/^(?:saved )?(\w+)/.exec(given[i].text)?.[1]));
+    return [...read.map((i, slot) => [i, given.length + k, 0, slot]), [given.length + k, given.length + slots.length + k, 0, 0]];
+  });
+  const ports = slots.map((slot) => room.boxes[room.entries[slot]]);
+  const at = (port) => given.indexOf(room.boxes[room.exits[port]]);
+  const backward = {
+    ...room,
+    title: `${room.title}, with a mistake`,
+    boxes: [...given, ...made, ...ports],
+    lines,
+    entries: Object.fromEntries(slots.map((slot, k) => [slot, given.length + slots.length + k])),
+    exits: Object.fromEntries(Object.keys(room.exits).map((port) => [port, at(port)])),
+  };
+  return { ...op.rooms, backward };
+}
+
+let drawnMistakes = ""; // the mistakes whose formulas are drawn
+
+/** Draw other formulas, with room for them. */
+function drawMistakes() {
+  const mistakes = [...whatIf.mistakes].map(([key, { name }]) => `${key} ${name}`).join(" ");
+  if (mistakes === drawnMistakes) return;
+  drawnMistakes = mistakes;
+  for (const op of ops) if (op.custom) cards.delete(boxOf[op.index].key);
+  const chosen = document.activeElement?.dataset.mistake;
+  rebuild(focused?.key);
+  onCamera();
+  go(stops[stopAt(state.step)], false);
+  if (chosen) details.querySelector(`[data-mistake="${chosen}"]`)?.focus();
 }
 
 /** Return the button that forgets a saved tensor, or brings it back. */
@@ -102,7 +151,7 @@ function whatIfPanel() {
     compare.checked = whatIf.comparing || compare.disabled;
     choices.replaceChildren(...(chosenList() ?? []));
     setText(words, judged);
-    words.className = doubts.size ? "doubt" : "note";
+    words.className = /differs? from|impossible/.test(judged) ? "doubt" : "note";
   };
   const check = el("label", {}, compare, " Compare gradients with finite differences");
   return { parts: [forgetMenu(), mistakeMenu(), choices, check, words], follow };
@@ -183,27 +232,11 @@ function checkLater() {
 }
 
 function judge(leaves) {
-  doubts = whatIf.forgotten.size + whatIf.mistakes.size ? spoiledGradients() : new Map();
-  for (const { id, state: found } of leaves)
-    ["differs", "impossible"].includes(found) ? doubts.set(id, found) : doubts.delete(id);
+  doubts = new Set(leaves.filter((leaf) => leaf.state === "differs").map(({ id }) => id));
   judged = leaves.length ? sentenceOn(leaves) : "";
   refresh();
   if (experiment?.name === "whatif") experiment.follow();
   else if (judged) announce(judged);
-}
-
-/** Return the gradients that the choices make impossible, or other than the right formulas give. */
-function spoiledGradients() {
-  const right = live.computeAgain(data.live, held, {});
-  const found = new Map();
-  for (const [id, tensor] of right.gradients) {
-    const other = run.gradients.get(id);
-    const few = 1e-5 * Math.max(largest(tensor.data), 1e-30);
-    if (isLost(data.live, run, right, id)) found.set(id, "impossible");
-    else if (other.data.some((g, i) => !(Math.abs(g - tensor.data[i]) <= few || Object.is(g, tensor.data[i]))))
-      found.set(id, "differs");
-  }
-  return found;
 }
 
 /** Say how many gradients of leaves are impossible or differ from finite differences, and which. */
@@ -235,14 +268,15 @@ function whyUnharmed() {
   return forgotten.size ? `: none needs ${forgotten.size > 1 ? "these tensors" : "this tensor"}` : "";
 }
 
-/** Return the state of the gradient of a value that is wrong or impossible, as a class of its row, after a space. */
-const doubtOf = (value) => (doubts.has(values[value].id) ? ` ${doubts.get(values[value].id)}` : "");
-
-function followWhatIf() {
-  if (runOptions !== whatIf.options) (clearChoices(), (whatIf.options = runOptions), refresh()); // the page was reset
-  for (const one of details.querySelectorAll("[data-mistake]"))
-    one.value = whatIf.mistakes.get(one.dataset.mistake)?.name ?? "";
-  if (whatIf.comparing || doubts.size || Object.keys(runOptions).length) checkLater();
+/** Return the state of a value that is wrong or impossible, as a class of its row, after a space. */
+function doubtOf(i) {
+  if (!isLive || i === undefined) return "";
+  if (values[i].impossible) return " impossible";
+  return presentOf(i).wrong || doubts.has(values[gradientFor.get(i)]?.id) ? " differs" : "";
 }
 
-if (isLive) onLive(followWhatIf);
+function followWhatIf() {
+  if (runOptions !== whatIf.options) (clearChoices(), (whatIf.options = runOptions)); // the page was reset
+  drawMistakes();
+  if (whatIf.comparing || doubts.size || Object.keys(runOptions).length) checkLater();
+}

@@ -5,8 +5,6 @@ innermost dimensions is a running number, with a line before and after its loop;
 If all arrays are in memory in the loop's order, one flat loop suffices, which the compiler vectorises best.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import Counter

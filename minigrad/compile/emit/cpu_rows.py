@@ -5,8 +5,6 @@ value read only by other parts is stored for one line, in a variable or a buffer
 lanes (`row_sum`, `plus`), and so do maxima (`higher`), so that the compiler can use vector instructions everywhere.
 """
 
-from __future__ import annotations
-
 import ast
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Generate the source of a program from the steps of a capture, for the CPU or a GPU."""
 
-from __future__ import annotations
-
 from ...kernels.formula import CPU, CUDA
 from ..captured_steps import CapturedStep, Refused
 from ..ir import Lowering, Value

@@ -1,7 +1,5 @@
 """Functions that generated GPU modules call: memory, launch sizes, and calls of operations."""
 
-from __future__ import annotations
-
 from ...kernels.cuda.device_array import empty, full
 from ...kernels.cuda.index_errors import Outside
 from ...kernels.cuda.kernel_modules import threads

@@ -5,8 +5,6 @@ another, `Columns` one sum after another. A sum over many threads has parts, one
 adds them up (kernels/cuda/two_step_reductions.py). Each writer returns the kernel's source and the lines that launch it.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from typing import Any

@@ -5,8 +5,6 @@ gpu_rows.py); products, copies and calls of operations are in the function, writ
 its functions. Numbers that the program computes stay on the device, as 0-d arrays, so that the CPU never waits for them.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

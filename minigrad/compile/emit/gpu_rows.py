@@ -8,8 +8,6 @@ fewer registers. Other rows are read again in each part, and elements computed i
 again: their inputs are in a cache, and arithmetic costs less than memory.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 

@@ -4,8 +4,6 @@ These need whole arrays, where a loop reads elements: a view is passed as `x.T` 
 function for each kind of group; cpu_loops.py writes the loops.
 """
 
-from __future__ import annotations
-
 from ..fuse import loop_index, operand_index
 from ..ir import Op, Value
 from ..symbols import is_symbolic

@@ -6,8 +6,6 @@ between compiled parts. This file assembles the module; cpu_loops.py writes the 
 lines, and subfunctions.py splits them into functions.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -5,8 +5,6 @@ number is written as the user wrote it, in the dtype in which it is used. cpu_lo
 around these.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 import keyword

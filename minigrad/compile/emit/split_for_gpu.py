@@ -5,8 +5,6 @@ other threads have just scattered. So `split_groups` moves column sums and scatt
 formulas that only they read, and repeats simple arithmetic on both sides.
 """
 
-from __future__ import annotations
-
 import itertools
 
 from ..fuse import FusedGroup, extent, is_simple, lead_of, of_rows, over, reduced

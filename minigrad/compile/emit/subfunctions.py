@@ -5,8 +5,6 @@ their lines differ only in variables and in numbers inside indices, as the steps
 compiled once and called.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 

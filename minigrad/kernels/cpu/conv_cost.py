@@ -4,8 +4,6 @@ A kernel also computes the ends of rows and lays out the weights; a product need
 for many channels of small planes, as in the last layers of an image network, and a kernel for everything else.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

@@ -4,8 +4,6 @@ The definition is GridSample.program in ops/nn/grid_sampling.py; None leaves the
 one loop for each step, which the compiler vectorizes; a loop that looked at the padding or the mode would not be.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

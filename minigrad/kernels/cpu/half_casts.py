@@ -5,8 +5,6 @@ float32. These kernels take a fifth of that. They round to the nearest number, a
 bfloat16 has the upper bits of a float32, and NumPy is as fast.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ...arrays import halves

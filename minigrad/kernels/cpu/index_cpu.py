@@ -5,8 +5,6 @@ a list of all places; these kernels go through memory. The definitions are in op
 None or False leaves the work to NumPy: small arrays, other layouts, and indices out of range, for which NumPy has an error.
 """
 
-from __future__ import annotations
-
 import math
 from functools import partial
 from typing import Any

@@ -5,8 +5,6 @@ elements take 238 microseconds instead of NumPy's 390, sums of 7 by 7 windows wi
 ops/nn/pool_operations.py has the definitions, which compute where the result is None: without a compiler.
 """
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache, partial
 from typing import NamedTuple

@@ -4,8 +4,6 @@ Arrays are seen as (outer, n, inner), with the scan along n. The carried value i
 inner is more than 1. ops/scan.py has the definitions; None means that NumPy is as fast.
 """
 
-from __future__ import annotations
-
 import math
 from functools import cache, lru_cache
 from typing import Any

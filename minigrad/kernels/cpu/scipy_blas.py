@@ -4,8 +4,6 @@ Numba imports scipy.linalg.cython_blas when it fills its tables, and at the firs
 imports all of scipy.linalg, which takes 0.2 s. The module alone takes 8 ms.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import functools

@@ -4,8 +4,6 @@
 Lines and columns stay the same, so that errors can name them.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 from collections.abc import Mapping

@@ -6,8 +6,6 @@ cuBLAS is optional: without it, and for cases that it does not cover, our own ke
     pip install nvidia-cublas-cu12   # with the extra cuda12
 """
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import math

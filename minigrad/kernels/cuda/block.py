@@ -4,8 +4,6 @@ A thread of a GPU is a call of the kernel's function. A kernel without barriers 
 barriers is a generator (barriers.py): it yields a Barrier where it waits, and receives the answer when all threads are there.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections import deque
 from collections.abc import Callable, Generator

@@ -3,8 +3,6 @@
 
 # ruff: noqa: F401
 
-from __future__ import annotations
-
 import numpy as np
 from numpy import abs as fabs
 from numpy import (

@@ -6,8 +6,6 @@ there (implicit GEMM; Chetlur et al., "cuDNN: efficient primitives for deep lear
 ops/nn/conv.py has the definitions.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence

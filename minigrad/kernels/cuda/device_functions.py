@@ -6,8 +6,6 @@ has are written here once, for both.
 
 # ruff: noqa: F401, F405  kernels import them from here
 
-from __future__ import annotations
-
 import math
 from importlib.util import find_spec
 from math import e, inf, nan, pi, tau

@@ -3,8 +3,6 @@
 Each thread handles a pair of points, or a coordinate of a point. On the processor, ops/norms.py has the definition.
 """
 
-from __future__ import annotations
-
 from ..cache import by_dtype
 from . import kernel_modules
 from .device_array import DeviceArray, empty

@@ -9,8 +9,6 @@ for each other anyway, so only a third stream needs work here.
 DLPack's record is in arrays/dlpack.py. Source: numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

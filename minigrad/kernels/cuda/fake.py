@@ -5,8 +5,6 @@ the like before each step. In addition to Numba's functions this has the operati
 to its block and is filled with garbage, as on a GPU.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections import ChainMap

@@ -7,8 +7,6 @@ two addresses might be the same. So a thread reads all inputs of four elements b
 that does not begin at a multiple of four elements, such as x[1:], is processed one by one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import count
 

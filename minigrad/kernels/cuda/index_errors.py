@@ -5,8 +5,6 @@ in memory that the processor sees as well, and the processor checks it after eac
 later check finds what the GPU has not reached by then.
 """
 
-from __future__ import annotations
-
 from functools import cached_property
 
 import numpy as np

@@ -8,8 +8,6 @@ Indices out of range are not followed. If they were not checked before, the kern
 shows whether there are any; during a capture that read comes later (outside.py).
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import operator

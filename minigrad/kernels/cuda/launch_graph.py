@@ -6,8 +6,6 @@ the same address at each call, such as parameters, are used in place; others are
 copied out, because the next replay overwrites them.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import Any

@@ -5,8 +5,6 @@ memory than the next element, each row has one thread, whose neighbour reads the
 such as channels, need their sums first: these operations are formulas on arrays (normalize_cuda.py).
 """
 
-from __future__ import annotations
-
 from ...arrays.dtypes import F4, F8
 from .. import row_kernels
 from ..fallback import only_definitions

@@ -7,8 +7,6 @@ Addresses in the simulator are shifted by `SHIFT`, to where there is no memory. 
 were main memory fails in the simulator as it would with a GPU.
 """
 
-from __future__ import annotations
-
 import functools
 import threading
 import weakref

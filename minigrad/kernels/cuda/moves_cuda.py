@@ -4,8 +4,6 @@ A copy that exchanges the fastest dimension would read or write memory in large 
 dimension into shared memory and writes it along the other.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 from typing import Any

@@ -3,8 +3,6 @@
 Norms of rows are generated (lines_cuda.py). A channel is in several pieces of memory, and many threads share its sums.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from ...arrays.dtypes import F8

@@ -4,8 +4,6 @@ A ufunc is a pointwise kernel with the formula of its operation, or with one tha
 those that NumPy would choose.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple

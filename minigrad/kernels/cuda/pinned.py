@@ -4,8 +4,6 @@ Pinning is slow, so unused memory is kept for the next array of about its size. 
 (in_flight.py), so no other array gets the memory before the copy is done.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from typing import Any

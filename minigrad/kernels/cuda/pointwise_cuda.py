@@ -6,8 +6,6 @@ traversed as one are merged, and the remaining indices are computed from the ele
 a GPU has no division instruction, and 64 bits take three times as long.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache, partial

@@ -3,8 +3,6 @@
 Each thread processes the elements of one window, usually a few dozen. ops/nn/pool_operations.py has the definitions.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

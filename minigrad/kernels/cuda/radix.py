@@ -6,8 +6,6 @@ say where the tile's elements with each digit go. The block first sorts its tile
 write to neighbouring places. The method is from Merrill and Grimshaw, "High performance and scalable radix sorting", 2011.
 """
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

@@ -7,8 +7,6 @@ processor draws them from its stream, and copies them.
 Source: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3 (2011).
 """
 
-from __future__ import annotations
-
 import threading
 from functools import cache
 from typing import Any

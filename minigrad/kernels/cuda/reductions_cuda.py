@@ -7,8 +7,6 @@ separate teams. A thread reads several elements before it adds them up: memory i
 floats run in float64: memory is slower than these additions, and the sums are at least as accurate as NumPy's pairwise ones.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import cache, partial

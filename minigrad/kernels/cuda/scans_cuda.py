@@ -12,8 +12,6 @@ many columns side by side, or few steps, each column has one thread.
 Sums and products of float32 are carried in float64, as on the processor.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from typing import Any, NamedTuple

@@ -5,8 +5,6 @@ has changed the old one, else try again. It works on integers, so floats are see
 determined, and so neither are the last digits of a sum of floats.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any

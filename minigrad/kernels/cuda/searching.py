@@ -1,7 +1,5 @@
 """Searching: the places of nonzero elements, the positions of values in sorted rows, and distinct elements."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

@@ -7,8 +7,6 @@ before it, found by bisection. For the first k, only the first k of each tile ar
 for which that would take too many merges.
 """
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

@@ -6,8 +6,6 @@ while one chunk is on its way, several threads copy the next one. On the way bac
 the new array, which cost more than the copy.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator
 from typing import Any

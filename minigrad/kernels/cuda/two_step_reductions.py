@@ -4,8 +4,6 @@ Part p of result i is parts[p * number of results + i]. The order of additions d
 gives the same bits. Sums run in float64, even of float32: these kernels wait for memory, not for arithmetic.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """NumPy's functions that return views or only need shapes: they run on the shadows of arrays."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

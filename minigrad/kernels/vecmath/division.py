@@ -5,8 +5,6 @@ both. n itself is off by one if rounding has raised x / y to the next integer, a
 n is not exact are rare, and go to the C library.
 """
 
-from __future__ import annotations
-
 from .lanes import Lane, call, function, has, plain, rarely, sign_of, two_product, where
 
 MOST = (2.0**24, 2.0**53)  # integers up to here are exact in the precision

@@ -4,8 +4,6 @@ x = k * log(2) + r with an integer k, and exp(x) = 2**k * (1 + r + r*r*P(r)). P 
 relative error over |r| <= log(2) / 2 (exchange algorithm of Remez, in 60 digits).
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

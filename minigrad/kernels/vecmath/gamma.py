@@ -10,8 +10,6 @@ float32. For float64, which would lose digits where lgamma is close to 0, it is 
 Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 6.1 and 6.4.
 """
 
-from __future__ import annotations
-
 from .lanes import F64, INF, Lane, call, declared, function, polynomial, where
 from .logarithm import log_of
 from .trigonometric import turned

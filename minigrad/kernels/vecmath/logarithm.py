@@ -3,8 +3,6 @@
 x = 2**k * (1 + f) with 1 + f between sqrt(1/2) and sqrt(2), and log(1 + f) = f - f*f/2 + tail(f).
 """
 
-from __future__ import annotations
-
 import math
 
 from .exponential import LN2, LN2_LOW, NEGLIGIBLE, TINY

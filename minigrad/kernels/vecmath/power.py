@@ -5,8 +5,6 @@ log(m) = 2s + 2/3 s**3 + s**5 * R(s*s), s = (m - 1) / (m + 1), with the first tw
 for R. float32 is computed in float64.
 """
 
-from __future__ import annotations
-
 from .exponential import LN2, clamp, exp_single, reduce
 from .lanes import F64, INF, Lane, call, fast_two_sum, function, polynomial, quotient, scale, two_product, where
 from .logarithm import split

@@ -10,8 +10,6 @@ The inverse is x + x * P(w) with w = -log(1 - x*x) below 5, else s + s * Q((s - 
 fits for the relative error. Source of w: Giles, Approximating the erfinv function, GPU Computing Gems 2 (2011).
 """
 
-from __future__ import annotations
-
 from .exponential import clamp, exp_inside, reduce
 from .lanes import (
     INF,

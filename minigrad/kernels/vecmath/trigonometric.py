@@ -6,8 +6,6 @@ larger arguments go to the C library (see `rarely`). For float32 this needs fuse
 tangents and inverses, float32 is computed in float64.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

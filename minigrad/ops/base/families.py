@@ -24,8 +24,6 @@ Formulas consist of operations on Tensors; a Pointwise one also runs on arrays a
 Under vmap an operation receives tensors with the batch dimension in front, and `batch(*args)` states what changes.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from functools import cache

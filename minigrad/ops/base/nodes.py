@@ -1,7 +1,5 @@
 """Nodes of built-in operations: saved tensors by PyTorch's names, and what is saved of arguments that no formula reads."""
 
-from __future__ import annotations
-
 from ...core.graph import FullNode, Node
 from ...core.saved import Freed, Saved
 from ..node_names import attributes, numbers_among, saved_as, under_its_name

@@ -6,8 +6,6 @@ state the rule, in form.py, derivatives.py, side_effects.py (memory), variants.p
 source_lines.py finds the user's line, guess.py finds arguments.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from ...errors import error

@@ -1,7 +1,5 @@
 """Rows on derivatives: backward against central differences, jvp against both, second derivatives, subsets of inputs."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import suppress

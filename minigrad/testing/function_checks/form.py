@@ -1,7 +1,5 @@
 """Rows on the form of a Function: its methods, the returned values of forward, backward and jvp, and captured tensors."""
 
-from __future__ import annotations
-
 import difflib
 import dis
 import inspect

@@ -1,7 +1,5 @@
 """Tangents in plain code, by forward_ad, which works for both forms of a Function and without func."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Arguments for a Function when none are given, found by trying shapes until forward runs."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterator
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """minigrad or PyTorch: the checks use the names that both have, and this file contains all differences."""
 
-from __future__ import annotations
-
 import math
 import random
 import sys

@@ -1,7 +1,5 @@
 """The results of a check, as plain data: an Outcome for each row of the table, and the Result that holds them."""
 
-from __future__ import annotations
-
 import html
 import re
 import textwrap

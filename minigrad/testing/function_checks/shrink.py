@@ -3,8 +3,6 @@
 First come sizes: all dimensions of one size shrink together, as they may have to match.  Then numbers become rounder.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 

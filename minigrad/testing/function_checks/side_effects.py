@@ -1,7 +1,5 @@
 """Rows on side effects: attributes of ctx, memory that is not freed, in-place marks, writes to other tensors."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 from contextlib import suppress

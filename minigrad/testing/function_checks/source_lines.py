@@ -1,7 +1,5 @@
 """Places in the user's file: the line of a method, and the line that raised an exception."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import io

@@ -1,7 +1,5 @@
 """All rows in order, and the loop that runs them and turns their findings into Outcomes."""
 
-from __future__ import annotations
-
 import re
 import traceback
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Rows on other kinds of inputs: other memory layouts, no elements, no dimensions, float32."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

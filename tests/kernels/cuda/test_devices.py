@@ -5,6 +5,7 @@ import pytest
 
 import minigrad as torch
 from minigrad.kernels.cuda.allocator import ALLOCATOR
+from tests.functions import custom
 
 X = torch.ones(2, 3, device="cuda")
 Y = torch.ones(2, 3)
@@ -108,14 +109,7 @@ def test_a_first_gradient_is_on_the_device_of_its_tensor():
             work()
 
 
-class Wrong(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x * 2
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return torch.ones(3, 3)
+Wrong = custom("Wrong", forward=lambda ctx, x: x * 2, backward=lambda ctx, g: torch.ones(3, 3))
 
 
 class Both(torch.autograd.Function):

@@ -6,6 +6,7 @@ import pytest
 import minigrad
 import viz
 from minigrad.record import record
+from tests.functions import custom
 
 F = minigrad.nn.functional
 
@@ -71,16 +72,8 @@ class Split(minigrad.autograd.Function):
         return 2 * x * g + h
 
 
-class Nothing(minigrad.autograd.Function):
-    """A backward that gives None: what is behind it gets zeros."""
-
-    @staticmethod
-    def forward(ctx, x):
-        return x * 1
-
-    @staticmethod
-    def backward(ctx, g):
-        return None
+# A backward that gives None: what is behind it gets zeros.
+Nothing = custom("Nothing", forward=lambda ctx, x: x * 1, backward=lambda ctx, g: None)
 
 
 def test_gradients_of_nothing_are_on_the_device():

@@ -59,20 +59,14 @@ class ForwardCube(torch.autograd.Function):
 
 
 # %% wrong ForwardCube: jvp
-class ForwardCube(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return x**3
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * 3 * x**2
-
+#           ctx.save_for_backward(*inputs)
+# -         ctx.save_for_forward(*inputs)
+#           return grad_output * 3 * x**2
+# -
+# -     @staticmethod
+# -     def jvp(ctx, x_tangent):
+# -         (x,) = ctx.saved_tensors
+# -         return 3 * x**2 * x_tangent
 
 # %% changes ForwardCube
 # ctx.save_for_forward(*inputs) -> ctx.save_for_forward(output)  # the tangent is

@@ -26,28 +26,14 @@ torch.ones(3, 5).shape  # right
 
 
 # %% right DotRule
-class DotRule(torch.autograd.Function):
-    @staticmethod
-    def forward(a, b):
-        return torch.tensor(np.sum(to_numpy(a) * to_numpy(b), axis=-1))
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        a, b = ctx.saved_tensors
-        grad_output = grad_output.unsqueeze(-1)
-        return grad_output * b, grad_output * a
-
-    @staticmethod
-    def vmap(info, in_dims, a, b):
-        a = a.movedim(in_dims[0], 0) if in_dims[0] is not None else a.unsqueeze(0)
-        b = b.movedim(in_dims[1], 0) if in_dims[1] is not None else b.unsqueeze(0)
-        a, b = torch.broadcast_tensors(a, b)
-        return DotRule.apply(a, b), 0
-
+# -         def front(t, dim):
+# -             return t.expand(info.batch_size, *t.shape) if dim is None else t.movedim(dim, 0)
+# -
+# -         return DotRule.apply(front(a, in_dims[0]), front(b, in_dims[1])), 0
+# +         a = a.movedim(in_dims[0], 0) if in_dims[0] is not None else a.unsqueeze(0)
+# +         b = b.movedim(in_dims[1], 0) if in_dims[1] is not None else b.unsqueeze(0)
+# +         a, b = torch.broadcast_tensors(a, b)
+# +         return DotRule.apply(a, b), 0
 
 # %% wrong DotRule: more operations
 # -         a = a.movedim(in_dims[0], 0) if in_dims[0] is not None else a.unsqueeze(0)

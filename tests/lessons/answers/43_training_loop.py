@@ -33,15 +33,12 @@ def digit_training(loss, parameters, steps, rate):
 
 
 # %% wrong digit_training: no_grad
-def digit_training(loss, parameters, steps, rate):
-    losses = []
-    for _ in range(steps):
-        now = loss()
-        now.backward()
-        for p in parameters:
-            p -= rate * p.grad
-        losses.append(now.item())
-    return losses
+#       for _ in range(steps):
+# -         for p in parameters:
+# -             p.grad = None
+#           for p in parameters:
+# -             p = p - rate * p.grad
+# +             p -= rate * p.grad
 
 
 # %% wrong digit_training: losses in a list

@@ -280,7 +280,7 @@ def test_pointing_at_a_fold_shows_it_and_a_click_opens_it(viewer):
 def test_the_help_shows_what_the_shapes_of_this_record_mean(viewer):
     page = viewer(records.mlp()).press("?")
     signs = page.page.locator("#legend span").all_text_contents()
-    assert signs == ["parameter (requires grad)", "input", "operation", "custom Function"]
+    assert signs == ["leaf (requires grad)", "input", "operation", "custom Function"]
     page.press("Escape", "ArrowRight")
     assert page.step().startswith("Forward 1")
 

@@ -22,11 +22,9 @@ def loop_source(names, formula):
 # +     return f"def loop({arrays}, result_):\n    for i in range(result_.size):\n{reads}        result_[i] = 2 * ({formula})\n"
 
 # %% wrong loop_source: writes into an argument
-def loop_source(names, formula):
-    arrays = ", ".join(f"{name}_" for name in names)
-    reads = "".join(f"        {name} = {name}_[i]\n" for name in names)
-    last = f"        result_[i] = {names[0]}_[i] = {formula}\n"
-    return f"def loop({arrays}, result_):\n    for i in range(result_.size):\n{reads}{last}"
+# -     return f"def kernel({arrays}, result_):\n    for i in range(result_.size):\n{reads}        result_[i] = {formula}\n"
+# +     last = f"        result_[i] = {names[0]}_[i] = {formula}\n"
+# +     return f"def loop({arrays}, result_):\n    for i in range(result_.size):\n{reads}{last}"
 
 # %% wrong loop_source: for the formula 'x - 2 * y'
 def loop_source(names, formula):
@@ -164,12 +162,10 @@ def descend(parameters, rate):
         p.grad = None
 
 # %% right descend
-def descend(parameters, rate):
-    for p in parameters:
-        if p.grad is None:
-            continue
-        p.value = p.value - p.grad * rate
-        p.grad = None
+# -         p.value -= rate * p.grad
+# +         if p.grad is None:
+# +             continue
+# +         p.value = p.value - p.grad * rate
 
 # %% changes descend
 # p.value -= rate * p.grad -> p.value += rate * p.grad  # moved along its gradient
