@@ -15,18 +15,20 @@
 # %%
 import lessons
 import minigrad as torch
-from viz import draw
+from viz import draw, live
 
 a = torch.tensor(3.0, requires_grad=True)
 b = a * a
-draw(b, passes=("forward", "backward"))
+picture = live(b, passes=("forward", "backward"))
+lessons.drag("leaf_dragged", picture, lambda: picture.values["a"])
 
 # %% [markdown]
 # The picture shows the last step: press Play to see all steps, or ← and → for single ones.
 #
 # Two edges lead from `a` to the product, one for each use. In the backward pass, each edge multiplies and the leaf adds.
 #
-# **Try it.** Drag `a` in the picture, or click it and type, until its gradient is -5. Which value has `a` then?
+# **Try it.** Drag `a` in the picture, or click it and type, until its gradient is -5. The picture says when you are there.
+# Which value has `a` then?
 
 # %%
 leaf_dragged = ...

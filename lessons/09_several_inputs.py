@@ -14,7 +14,7 @@
 # %%
 import lessons
 import minigrad as torch
-from viz import draw
+from viz import draw, live
 
 # %% [markdown]
 # This `Function` has three inputs: two tensors and a number.
@@ -40,7 +40,8 @@ def scaled_product(x, y):
 
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 y = torch.tensor([5.0, 6.0], requires_grad=True)
-draw(scaled_product, x, y, passes=("forward", "backward"))
+picture = live(scaled_product, x, y, passes=("forward", "backward"))
+lessons.drag("several_dragged", picture, lambda: picture.grads["y"][0])
 
 # %% [markdown]
 # Two edges lead into the Function, and two gradients go out.

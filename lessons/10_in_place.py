@@ -16,7 +16,7 @@
 # %%
 import lessons
 import minigrad as torch
-from viz import draw
+from viz import draw, live
 
 
 def times_fifteen(leaf):
@@ -26,7 +26,8 @@ def times_fifteen(leaf):
 
 
 leaf = torch.tensor([1.0, 2.0], requires_grad=True)
-draw(times_fifteen, leaf, passes=("forward", "backward"))
+picture = live(times_fifteen, leaf, passes=("forward", "backward"))
+lessons.drag("inplace_dragged", picture, lambda: picture.grads["leaf"][0] if picture.values["leaf"][0] == 0 else None)
 
 # %% [markdown]
 # A write is an operation like any other, marked "in place". The picture shows the values before and after it separately,

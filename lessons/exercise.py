@@ -52,6 +52,7 @@ class Wrong(Exception):
 
 SIGNS = {"right": "✓", "wrong": "✗", "open": "○"}
 GIVEN = 80  # characters of an answer in a report
+given_by_drag: dict[str, float] = {}  # answers to which a live picture was dragged (dragged.py)
 SECONDS = 20  # of the processor's time for a check
 COLOURS = {"right": "#2e7d32", "wrong": "#c62828", "open": "#757575"}
 
@@ -117,6 +118,8 @@ def check(name: str, answer: Any, student: str = "") -> Verdict:
     from .incoming import for_learner  # not earlier: the list of lessons needs no minigrad
 
     found = _exercise(name, student)
+    dragged = answer is ... and name in given_by_drag
+    answer = given_by_drag[name] if dragged else answer
     with warnings.catch_warnings(record=True) as warned:  # the verdict shows each once
         warnings.simplefilter("always", UserWarning)
         try:
@@ -134,7 +137,8 @@ def check(name: str, answer: Any, student: str = "") -> Verdict:
             words += _warnings(warned, known=wrong.mistake)
             return Verdict(name, "wrong", words, wrong.drawing, wrong.mistake, _given_answer(answer, wrong.line))
     progress.solved(name)
-    return Verdict(name, "right", " ".join(found.why.split()) + _kept(name, answer) + _warnings(warned))
+    more = f"\nTo hand it in, write {name} = {answer:.5g}." if dragged else _kept(name, answer)
+    return Verdict(name, "right", " ".join(found.why.split()) + more + _warnings(warned))
 
 
 def _kept(name: str, answer: Any) -> str:

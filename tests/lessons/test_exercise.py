@@ -4,8 +4,9 @@ import pytest
 
 import lessons
 import minigrad as torch
+import viz
 from lessons import catalogue, progress
-from lessons.exercise import Verdict, has_gap
+from lessons.exercise import Verdict, given_by_drag, has_gap
 
 
 def test_a_right_answer_is_explained_and_remembered():
@@ -183,3 +184,22 @@ def test_an_error_leaves_out_lines_of_the_checks():
 def test_a_line_that_an_error_names_is_not_repeated():
     said = lessons.check("count_paths", lambda node: torch.ones(2) @ torch.ones(3)).message
     assert said.count("torch.ones(2) @ torch.ones(3)") == 1
+
+
+def test_a_live_picture_says_when_it_is_dragged_to_the_answer(monkeypatch):
+    pytest.importorskip("anywidget")
+    monkeypatch.delitem(given_by_drag, "leaf_dragged", raising=False)
+    a = torch.tensor(3.0, requires_grad=True)
+    page = viz.live(a * a, passes=("forward", "backward"))
+    assert lessons.drag("leaf_dragged", page, lambda: page.values["a"] if page.grads["a"] else None) is page
+    page.values["a"] = -1.0  # the page has not computed the gradient yet
+    assert page.note == "" and lessons.check("leaf_dragged", ...).status == "open"
+    page.set_state({"values": {"a": -1.0}, "grads": {"a": -2.0}})
+    assert page.note == "○ leaf_dragged: -1 now" and progress.load() == {}
+    page.set_state({"values": {"a": -2.5}, "grads": {"a": -5.0}})
+    assert page.note.startswith("✓ leaf_dragged: Two edges") and list(progress.load()) == ["leaf_dragged"]
+    page.set_state({"values": {"a": 4.0}, "grads": {"a": 8.0}})
+    assert page.note.startswith("✓")
+    verdict = lessons.check("leaf_dragged", ...)
+    assert verdict and verdict.message.endswith("To hand it in, write leaf_dragged = -2.5.")
+    assert not lessons.check("leaf_dragged", 3.0)

@@ -29,8 +29,8 @@ def live(what: Any, *args: Any, passes: str | tuple[str, ...] = "all", **options
 
     Returns:
         A widget of anywidget with the traits `values`, `grads` and `tangents`, which map the names in the picture to nested
-        lists in the shape of the tensor, and `step`, the number of the step on the page from 0.  A value that the page has
-        not computed yet raises KeyError when it is read.
+        lists in the shape of the tensor, `step`, the number of the step on the page from 0, and `note`, a text below the
+        drawing.  A value that the page has not computed yet raises KeyError when it is read.
 
     Raises ValueError for a program whose numbers a page cannot compute, with the reason, and where `viz.draw` raises.
     Setting a value raises ValueError for an unknown name, the result of an operation, a wrong shape, and what is no number.

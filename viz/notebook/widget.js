@@ -20,26 +20,26 @@ function initialize({ model }) {
   const name = model.get("_frame");
   const pages = new Set();
   let last = ""; // the numbers of the last report
-  let present = { numbers: model.get("values"), step: model.get("step") }; // for a page that comes later
-  const order = (page, numbers, step) => page.postMessage({ minigrad: "obey", model: name, numbers, step }, "*");
+  let present = { numbers: model.get("values"), step: model.get("step"), note: model.get("note") }; // for a page that comes later
+  const order = (page, what) => page.postMessage({ minigrad: "obey", model: name, ...what }, "*");
   const told = (from, { values, grads, tangents, step }) => {
     const found = { values: plainOf(values), grads: plainOf(grads), tangents: plainOf(tangents), step };
     if (JSON.stringify(found) === last) return;
     last = JSON.stringify(found);
-    present = { numbers: values, step };
+    present = { ...present, numbers: values, step };
     for (const [trait, now] of Object.entries(found)) model.set(trait, now);
     model.save_changes();
-    for (const page of pages) if (page !== from) order(page, found.values, step);
+    for (const page of pages) if (page !== from) order(page, { numbers: values, step });
   };
   const hear = ({ source, data }) => {
     if (data?.model !== name) return;
-    if (data.minigrad === "ready") (pages.add(source), order(source, present.numbers, present.step));
+    if (data.minigrad === "ready") (pages.add(source), order(source, present));
     if (data.minigrad === "numbers" && pages.has(source)) told(source, data);
   };
-  const obey = ({ numbers, step = present.step }) => {
-    present = { numbers: { ...present.numbers, ...numbers }, step };
-    last = ""; // Python has dropped the numbers that follow
-    for (const page of pages) order(page, numbers, step);
+  const obey = (what) => {
+    present = { ...present, ...what, numbers: { ...present.numbers, ...what.numbers } };
+    if (what.numbers) last = ""; // Python has dropped the numbers that follow
+    for (const page of pages) order(page, what);
   };
   window.addEventListener("message", hear);
   model.on("msg:custom", obey);

@@ -10,7 +10,7 @@ from typing import Any
 
 import anywidget
 import numpy as np
-from traitlets import Dict, Int, TraitError, Unicode, validate
+from traitlets import Dict, Int, TraitError, Unicode, observe, validate
 
 from minigrad.record.schema import jsonable
 
@@ -70,6 +70,7 @@ class Live(anywidget.AnyWidget):
     _frame, _page = Unicode().tag(sync=True), Unicode().tag(sync=True)
     values, grads, tangents = Dict().tag(**SYNCED), Dict().tag(**SYNCED), Dict().tag(**SYNCED)
     step = Int(None, allow_none=True).tag(sync=True)
+    note = Unicode().tag(sync=True)
 
     def __init__(self, drawing: Drawing):
         self.drawing = drawing
@@ -127,6 +128,10 @@ class Live(anywidget.AnyWidget):
         if proposal.value is not None and self._property_lock.get("step") != proposal.value:
             self.send({"step": proposal.value})
         return proposal.value
+
+    @observe("note")
+    def _say(self, change: Any) -> None:
+        self.send({"note": change.new})
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """Return the page and its picture; the view of a widget, too, where a page in an output cannot reach the model.

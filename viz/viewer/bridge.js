@@ -7,6 +7,8 @@ const REPORT_AFTER = 40; // milliseconds between two reports of a drag
 const follows = window.parent !== window && window.name.startsWith("minigrad-");
 let linked = false; // true when the page has the numbers of its model: until then it has nothing to report
 let reporting = 0;
+const note = el("p", { id: "note", role: "status", hidden: true });
+document.querySelector("footer").before(note);
 
 function toParent(message) {
   window.parent.postMessage({ ...message, model: window.name }, "*");
@@ -35,8 +37,8 @@ function reportLater() {
   if (linked && isLive) reporting ||= setTimeout(report, REPORT_AFTER);
 }
 
-/** Set the numbers that are others than those of the page, and go to a step. */
-function obey({ numbers = {}, step }) {
+/** Set the numbers that are others than those of the page, go to a step, and show a note. */
+function obey({ numbers = {}, step, note: words }) {
   linked = true;
   // JSON has NaN and infinities as texts, as Python writes them or as this page does
   const parsed = (lists) => (Array.isArray(lists) ? lists.map(parsed) : Number(String(lists).replace("inf", "Infinity")));
@@ -46,6 +48,7 @@ function obey({ numbers = {}, step }) {
     if (tensor && !sameElements(tensor, held.get(values[i].id))) change(values[i].id, tensor);
   }
   if (Number.isInteger(step) && step !== stopAt(state.step)) go(stops[Math.max(0, Math.min(stops.length - 1, step))]);
+  if (typeof words === "string") (setText(note, words), (note.hidden = !words));
   reportLater();
 }
 
