@@ -66,7 +66,9 @@ for (const frame of document.querySelectorAll("article iframe")) {
   addEventListener("resize", ask);
   addEventListener("message", ({ source, data }) => {
     if (source !== frame.contentWindow || data?.minigrad !== "height") return;
-    frame.style.height = `${Math.min(data.height, 720)}px`;
+    // beside the words of the front page it ends where the screen does
+    const room = frame.closest(".hero") && innerWidth >= 960 ? innerHeight - frame.getBoundingClientRect().top - scrollY - 16 : 720;
+    frame.style.height = `${Math.min(data.height, Math.max(room, 440))}px`;
     tell();
   });
   ask(); // a page that opens later tells it unasked

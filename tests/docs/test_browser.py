@@ -240,7 +240,7 @@ def test_a_symptom_leads_to_its_page_among_the_first_three(visit, site, query):
     assert any(one.startswith(SYMPTOMS) for one in found[:3]), found[:6]
 
 
-@pytest.mark.parametrize("query", ["grad", "is_tensor", "is_leaf"])
+@pytest.mark.parametrize("query", ["grad", "is_tensor"])
 def test_names_still_lead_to_the_reference(visit, site, query):
     (worker,) = site.glob("assets/javascripts/workers/search*.js")
     page = visit("index.html", **SCREENS["light"])

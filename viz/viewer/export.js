@@ -106,5 +106,5 @@ async function exportAs([ending, make], status) {
 function exportMenu() {
   const status = el("span", { role: "status" });
   const buttons = Object.entries(EXPORTS).map(([name, one]) => [button(name, () => exportAs(one, status), { "data-export": name }), " "]);
-  return el("p", { id: "export" }, "Save the drawing: ", buttons, status);
+  return el("div", { id: "export" }, "Save the drawing: ", buttons, status);
 }
