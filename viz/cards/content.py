@@ -7,6 +7,7 @@ large as its largest pass needs, so the pictures of the passes can be laid over 
 
 import cmath
 import math
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -25,6 +26,8 @@ from .lines import amount_of, assigned, formula_lines, with_grad
 from .parameters import bars, gradients_of_parameters, parameters, tangents_of_parameters
 from .parts import ABOVE, CLOSE, GAP, NARROW, ROOM, SIDE, TIGHT, Bar, Block, Card, Line, Run, label_size
 
+INDEXED = re.compile(r"\w+\[([^\[\]]+)\]( = .+)?")  # the call of an operation that reads or writes a part
+PUT = re.compile(r"\bpad\(|\.index_copy\(|\.(select|slice|diagonal)_scatter\(")  # formulas that write each element once
 WIDE = 72  # characters that a value and its type may have on one line of text
 CODE = 10  # lines of an operation that consists of several
 KINDS = {"computed": "value"}  # a leaf made before the recording began
@@ -114,6 +117,9 @@ def flow_label(graph: Graph, edge: Edge) -> list[Line]:
     if edge.flow is None:
         return []
     formula, latex = formula_of(graph, edge), edge.flow.get("latex")
+    if written := in_brackets(edge.target.record, formula):
+        return [Line([(text.cut(text.clean(graph.words(written)), graph.view.label_columns), "flow")]), *given_lines(
+            graph, edge, graph.view.label_columns)]  # fmt: skip
     if graph.view.brief and formula:
         room = (
             graph.view.label_columns if len(edge.target.inputs) < 3 else graph.view.columns * 3 // 5
@@ -129,6 +135,18 @@ def flow_label(graph: Graph, edge: Edge) -> list[Line]:
 def flow_formula(graph: Graph, edge: Edge) -> str:
     """Return the formula of a contribution as plain text; a record without formulas gives the local derivative's name."""
     return text.clean(graph.said(formula_of(graph, edge), edge.flow or {}))
+
+
+def in_brackets(op: dict, formula: str) -> str:
+    """Return the contribution of an operation with an index as it is written by hand, with the index; "" for another one.
+
+    >>> in_brackets({"call": "w[:2]"}, "pad(g, (0, 2))"), in_brackets({"call": "a[1] = b"}, "g.select_scatter(p, 0, 1)")
+    ('zeros[:2] = g', 'g, with [1] = 0')
+    """
+    made = INDEXED.fullmatch(op.get("call") or "")
+    if not made or not PUT.search(formula):
+        return ""
+    return f"g, with [{made[1]}] = 0" if made[2] else f"zeros[{made[1]}] = g"
 
 
 def formula_of(graph: Graph, edge: Edge) -> str:

@@ -57,7 +57,9 @@ class Heat:
         many = 1 if self.form == "image" else len(self.panels)
         if self.shape and max(rows, columns) <= CELLS:
             room = (ROW - self.left - APART * many) / many
-            side = max(1.0, min(math.ceil(LONG / max(rows, columns)), room // columns))
+            weights = self.scale is not None and self.scale.words == "probabilities"
+            most = LONG if weights or len(self.shape) < 3 else TALL
+            side = max(1.0, min(math.ceil(most / max(rows, columns)), room // columns))
             return side, side
         wide = (WIDE - APART * (many - 1)) / many
         side = min(LARGEST, wide / columns, self.tall / rows)
@@ -134,8 +136,14 @@ class Heat:
                     yield Text(start + (j + 0.5) * wide, y + (i + 0.71) * tall, word, style, "middle")
             for i, index in self._rows(tall) if p == 0 else ():
                 yield Text(start - 3, y + (i + 0.5) * tall + 3.4, index, "type", "end")
-            for j, index in self._columns(wide):
+            columns = self._columns(wide)
+            for j, index in columns if len(columns) == len(self.panels[0][0]) else ():
                 yield Text(start + (j + 0.5) * wide, y - 2.5, index, "type", "middle")
+            for (_, index), end, anchor in zip(
+                columns, (start, start + across), ("start", "end")
+            ):  # not over the next matrix
+                if len(columns) < len(self.panels[0][0]):
+                    yield Text(end, y - 2.5, index, "type", anchor)
             if len(self.shape) > 2:
                 yield Text(start + across / 2, y - 2.5 - AXIS, place(p, self.shape[:-2]), "type", "middle")
 

@@ -2,6 +2,7 @@
 
 const SHADES = 7; // shades of each colour, as in pictures
 const [PICTURE_WIDE, BARS_TALL, BETWEEN_PANELS] = [240, 60, 6]; // width of a picture, height of bars, room between matrices
+const INDEX = 9; // the size of the indices of rows and columns
 const CELL_WORDS = { element: "", largest: "largest of ", mean: "mean of " };
 
 /** Draw the grid of a value, with a line for the number under the pointer; cells of a value that can be changed are sliders. */
@@ -25,7 +26,7 @@ function heatMap(value, grid, changes) {
   if (bars) marks = barMarks(rows[0], (j) => told(read(0, 0, j), `0,0,${j}`));
   else if (image && [1, 3].includes(panels.length))
     marks = pixelMarks(panels, pixelTop(value, grid, largest), (i, j) => told(panels.map((_, p) => read(p, i, j)).join(", "), `*,${i},${j}`));
-  else marks = cellMarks(panels, largest, (p, i, j) => told(read(p, i, j), `${p},${i},${j}`));
+  else marks = cellMarks(panels, largest, value.shape, (p, i, j) => told(read(p, i, j), `${p},${i},${j}`));
   const drawn = image ? 1 : panels.length;
   const note = all > drawn && !image ? `the first ${drawn} of ${all} matrices` : "";
   const label = `Picture of ${count(elements(value), "element")}`;
@@ -91,19 +92,26 @@ function shade(cell, largest) {
   return { class: cell > 0 ? "positive" : cell < 0 ? "negative" : "zero", "fill-opacity": level.toFixed(2) };
 }
 
-function cellMarks(panels, largest, listen) {
+/** Draw matrices, with the first and the last index of their rows and columns. */
+function cellMarks(panels, largest, sizes, listen) {
   const [tall, wide] = [panels[0].length, panels[0][0].length];
-  const across = (PICTURE_WIDE - BETWEEN_PANELS * (panels.length - 1)) / panels.length;
+  const [top, room] = [INDEX + 2, INDEX * 0.6 * `${sizes.at(-2)}`.length + 3];
+  const across = (PICTURE_WIDE - room - BETWEEN_PANELS * (panels.length - 1)) / panels.length;
   const side = Math.min(across / wide, 132 / tall, 18);
+  const index = (number, x, y, anchor) =>
+    shape("text", { x: x.toFixed(1), y: y.toFixed(1), "text-anchor": anchor, "font-size": INDEX, fill: "currentColor" }, number);
+  const ends = (many, size) => [[0, 0], [many - 1, size - 1]].slice(0, many);
+  const rows = ends(tall, sizes.at(-2)).map(([i, number]) => index(number, room - 3, top + (i + 0.5) * side + INDEX * 0.35, "end"));
   const shapes = panels.flatMap((panel, p) => {
-    const left = p * (side * wide + BETWEEN_PANELS);
-    const frame = shape("rect", { class: "frame", x: left, y: 0, width: side * wide, height: side * tall });
-    return [frame, ...panel.flatMap((row, i) => row.map((cell, j) => square(left + j * side, i * side, side, side, {
+    const left = room + p * (side * wide + BETWEEN_PANELS);
+    const frame = shape("rect", { class: "frame", x: left, y: top, width: side * wide, height: side * tall });
+    const columns = ends(wide, sizes.at(-1)).map(([j, number]) => index(number, left + (j + 0.5) * side, top - 3, "middle"));
+    return [frame, ...columns, ...panel.flatMap((row, i) => row.map((cell, j) => square(left + j * side, top + i * side, side, side, {
       ...shade(cell, largest),
       ...listen(p, i, j),
     })))];
   });
-  return { shapes, height: side * tall };
+  return { shapes: [...rows, ...shapes], height: top + side * tall };
 }
 
 function pixelMarks(panels, most, listen) {
