@@ -2,7 +2,7 @@
 
 viz/commands/app.py assembles the commands.  A command imports minigrad, Graphviz and Matplotlib only when it needs them, so
 help appears at once; --version imports nothing.  If the user's program fails, the exit code is 1 and the traceback shows
-the user's lines only; a wrong command exits with 2.  Neither writes a file.
+the user's lines only; `render` then draws how far it came.  A wrong command exits with 2, and writes no file.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ from .layout.directions import below
 from .layout.picture import Picture, picture
 from .layout.positions import Layout, graphviz_fault, layout
 from .layout.themes import LIGHT, THEMES, Theme
+from .programs.failures import show_in_notebook
 from .programs.recorded import recorded, validated
 from .programs.run_program import document_of
 from .ranks.merge import with_arithmetic
@@ -85,7 +86,8 @@ def draw(
 
     Raises ValueError for an unknown word in `passes`, `show`, `rankdir`, `theme`, `size`, `open` or `color`, for unknown names
     and wrong shapes in `tangent` and `grad`, for a dictionary that is not a record, for a record without a requested pass,
-    and for a graph too large for a slide; TypeError for an object that cannot be drawn.
+    and for a graph too large for a slide; TypeError for an object that cannot be drawn.  If a function raises, so does this
+    call; a notebook shows the picture of the error first.
 
     >>> from minigrad import tensor
     >>> w = tensor(2.0, requires_grad=True)
@@ -114,7 +116,11 @@ def draw(
         caller = sys._getframe(1)
         if caller.f_back and caller.f_globals.get("__name__") == "viz.notebook.live":
             caller = caller.f_back
-        what, directions = recorded(what, args, wanted, chosen, seeds, caller, color == "time")
+        try:
+            what, directions = recorded(what, args, wanted, chosen, seeds, caller, color == "time")
+        except Exception as error:
+            show_in_notebook(error, name or "")
+            raise
     record = validated(what) if isinstance(what, dict) else document_of(what)
     if not chosen and stories.is_nested(record):
         wanted = tuple(record["program"]["passes"])
@@ -301,7 +307,7 @@ class Drawing:
         from .viewer import page
 
         with _uncollected():
-            return page(self.whole, self.depth, open=self.open)
+            return page(self.whole, self.depth, self.whole.error is not None, self.open)
 
     def film(self) -> str:
         """Return SVG text of all passes in one animated picture: values, gradients and tangents appear in turn."""

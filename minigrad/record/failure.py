@@ -148,7 +148,8 @@ def modules_in(steps: list[TracebackType]) -> list:
 def described(rec: Any, e: BaseException, group: OpEntry, phase: str, where: schema.Where) -> Failure:
     """Return the description of an exception: minigrad's in its parts, any other with its text."""
     notes = list(getattr(e, "notes", ()) if hasattr(e, "problem") else ())
-    title = getattr(e, "operation", "") or group.name
+    own = group.name == type(e).__name__  # no operation raised
+    title = (not own and getattr(e, "operation", "")) or group.name
     if phase == "backward" and title in (group.name, *[node.name() for node in group.nodes]):
         title = f"{group.name}.backward" if group.function else f"{group.name} backward"
     made = Failure(group, phase, type(e).__name__, title, where, getattr(e, "problem", "") or str(e))

@@ -235,7 +235,7 @@ class Shape:
     name: Needed[str]  # the function's, as the message has it
     value: ValueId | None
     sizes: Needed[list[str]]  # "" for a dimension that it lacks
-    marked: list[int]  # the places of the sizes that do not fit
+    marked: Needed[list[int]]  # the places of the sizes that do not fit
 
 
 @dataclasses.dataclass
@@ -244,7 +244,7 @@ class Line:
 
     words: Needed[str]
     where: Needed[Where]
-    ops: list[OpId]
+    ops: Needed[list[OpId]]
 
 
 @dataclasses.dataclass
@@ -256,11 +256,11 @@ class Error:
     kind: Needed[str]  # the exception's class
     title: Needed[str]  # the operation or method that raised
     message: Needed[str]
-    remedy: str
-    notes: list[str]
-    shapes: list[Shape]
-    where: Where  # the line that raised
-    lines: list[Line]
+    remedy: Needed[str]
+    notes: Needed[list[str]]
+    shapes: Needed[list[Shape]]
+    where: Needed[Where]  # the line that raised
+    lines: Needed[list[Line]]
 
 
 class Program(TypedDict, total=False):

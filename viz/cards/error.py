@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .. import text
-from ..graph.drawn_graph import Graph
+from ..graph.drawn_graph import Graph, Node
 from .parts import Block, Line, Run
 
 MOST = 8  # lines of a message or a remedy
@@ -33,10 +33,17 @@ def error_blocks(graph: Graph, op: dict) -> list[Block]:
     return [Block("error", said + wrapped(f"To fix: {error['remedy']}" if error["remedy"] else "", "remedy"))]
 
 
+def error_texts(graph: Graph, node: Node) -> list[tuple[str, str]]:
+    """Return the lines of text about the error on any card, each with the style with which it begins."""
+    if node.kind != "error":
+        return [("sum", line) for line in named_by_error(graph, node.record)]
+    return [(line.left[0][1], line.text) for block in error_blocks(graph, node.record) for line in block.lines]
+
+
 def named_lines(error: dict, op: dict) -> Iterator[tuple[str, str]]:
     """Yield the lines that the error names, each with words; that of the operation itself is at the foot of the card."""
     own, at = op.get("where") or {}, error["where"]
-    if (at["file"], at["line"]) != (own.get("file"), own.get("line")):
+    if (at.get("file"), at["line"]) != (own.get("file"), own.get("line")):
         yield ("in the backward pass" if error["phase"] == "backward" else "raised"), text.source(at)
     for line in error["lines"]:
         yield line["words"], text.source(line["where"])

@@ -19,6 +19,7 @@ from ..drawing import Drawing, draw
 from ..errors import Usage
 from ..graph.backward_passes import of_passes
 from ..graph.trimmed_record import leading_to_outputs
+from ..programs.failures import show_in_notebook
 from ..programs.libraries import Libraries, leaves, library_of_tensor
 from ..programs.run_program import document_of
 from ..programs.tensor_names import names_of_tensors
@@ -192,7 +193,11 @@ def trace(shell: Any, line: str, cell: str) -> Drawing | None:
             return names[name]
         return value if any(map(library_of_tensor, leaves(value))) else _assigned(tree, names)
 
-    rec = Libraries.of_session(cell).record(program, PASSES, name or "cell", unseen=True)
+    try:
+        rec = Libraries.of_session(cell).record(program, PASSES, name or "cell", unseen=True)
+    except Exception as error:
+        show_in_notebook(error, name)
+        raise
     called = names_of_tensors({key: value for key, value in names.items() if not key.startswith("_")})
     rec.name_values(called)
     rec.file = file

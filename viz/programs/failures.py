@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from ..cards.error import headline
 from ..graph.trimmed_record import leading_to_outputs
 from .run_program import document_of
+from .tensor_names import names_of_tensors
 
 
-def noted(recordings: Sequence, error: BaseException) -> Any:
-    """Note in the recordings of a program the exception that ended it, and return the one that knows most of it."""
+def noted(recordings: Iterable, error: BaseException) -> Any:
+    """Note in the recordings of a program the exception that ended it, and return the one that knows most of it, or None."""
+    known = []
     for rec in recordings:
         rec.note_failure(error)
-    known = [rec for rec in recordings if rec.failure is not None]
+        known += [rec] if rec.failure is not None else []
     return max(known, default=None, key=lambda rec: (rec.failure.knows, rec.operations()))
 
 
 def recording_in(error: BaseException) -> Any:
     """Return the recording of a function that raised, which is in the traceback; None if there is none."""
-    part = error.__traceback__
+    found, part = [], error.__traceback__
     while part is not None:
-        for one in part.tb_frame.f_locals.values():
-            if hasattr(type(one), "note_failure") and one.failure is not None:
-                return one
+        found += [one for one in part.tb_frame.f_locals.values() if getattr(one, "failure", None) is not None]
         part = part.tb_next
-    return None
+    return noted({id(rec): rec for rec in found if hasattr(type(rec), "note_failure")}.values(), error)
 
 
 def record_of_failure(rec: Any, name: str, file: str) -> dict | None:
@@ -40,3 +42,19 @@ def record_of_failure(rec: Any, name: str, file: str) -> dict | None:
     passes = [one for one in made["program"]["passes"] if one in ("forward", error["phase"])]
     about = {"passes": passes, "file": file, "name": name or Path(file).stem, "iteration": headline(error)}
     return {**made, "program": {**made["program"], **about}}
+
+
+def show_in_notebook(error: BaseException, name: str) -> None:
+    """Show the picture of an error in the notebook, if one runs and a recording has seen it; the caller raises the error."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if shell is None:
+        return
+    with suppress(Exception):  # the user's error matters
+        from IPython.display import display
+
+        from ..drawing import Drawing
+
+        if (rec := recording_in(error)) is not None:
+            rec.name_values(names_of_tensors({key: v for key, v in shell.user_ns.items() if not key.startswith("_")}))
+            if (made := record_of_failure(rec, name or rec.program_name, rec.file)) is not None:
+                display(Drawing(made, tuple(made["program"]["passes"])))

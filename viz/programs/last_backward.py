@@ -184,16 +184,34 @@ def finish(watch: Watch, place: Path, unnamed: bool, process: int) -> None:
     if os.getpid() != process:  # a fork
         return
     try:
+        drawing = picture_of_failure(watch)
         watch.stop()
-        if watch.last is None:
-            return say("MINIGRAD_VIZ=1 draws the last backward, and this program ran none")
         if unnamed:
             place = place.with_name(f"{Path(watch.file).stem}.html" if watch.file else "minigrad.html")
-        drawing = drawing_of(watch.last, watch.file)
+        what = "the last backward" if drawing is None else "the error"
+        if drawing is None and watch.last is not None:
+            drawing = drawing_of(watch.last, watch.file)
+        if drawing is None:
+            return say("MINIGRAD_VIZ=1 draws the last backward, and this program ran none")
         write(place, drawing.rendered(place.suffix))
-        say(f"wrote {place}, the picture of the last backward")
+        say(f"wrote {place}, the picture of {what}")
     except Exception as error:  # the program has ended well, so a picture must not make it fail
         say(f"MINIGRAD_VIZ cannot draw the last backward: {type(error).__name__}: {error}")
+
+
+def picture_of_failure(watch: Watch) -> Drawing | None:
+    """Draw the exception that has ended the program; None if none has, or if there is nothing to draw."""
+    from ..drawing import Drawing  # as in drawing_of
+    from .failures import record_of_failure
+
+    error, rec = getattr(sys, "last_value", None), watch.now
+    watch.file = watch.file or getattr(sys.modules.get("__main__"), "__file__", None) or ""
+    if not isinstance(error, Exception):
+        return None
+    rec.note_failure(error.with_traceback(sys.last_traceback))  # of which minigrad prints only the user's lines
+    rec.name_values(names_of_tensors(dict(vars(sys.modules["__main__"]))))
+    made = None if rec.failure is None else record_of_failure(rec, "", watch.file or "<stdin>")
+    return None if made is None else Drawing(made, tuple(made["program"]["passes"]), rec.notes)
 
 
 def drawing_of(rec: Record, file: str) -> Drawing:

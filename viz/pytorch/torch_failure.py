@@ -52,7 +52,8 @@ def note_failure(rec: Recorder, e: BaseException, call: Any) -> None:
         at = codes.index(call)
         seen = steps[at].tb_frame.f_locals
         group = rec.begin(*[seen[name] for name in ("run", "name", "cls", "args", "kwargs", "given")])
-        group.where = line_of([tb for tb in steps[:at] if tb in users][-1])
+        around = [tb for tb in steps[:at] if tb in users]
+        group.where = line_of(around[-1]) if around else Where()
         group.given = {str(i): a for i, a in enumerate(group.args)} | group.kwargs
         group.modules = module_names(
             [tb.tb_frame.f_locals["self"] for tb in steps if tb.tb_frame.f_code is MODULE], rec.module_paths
@@ -77,7 +78,8 @@ def line_of(tb: TracebackType) -> Where:
 
 def is_users(tb: TracebackType) -> bool:
     """Return True if a frame belongs to the user's program."""
-    return not is_library_frame(tb.tb_frame) and not str(tb.tb_frame.f_globals.get("__name__", "")).startswith("torch.")
+    root = str(tb.tb_frame.f_globals.get("__name__", "")).partition(".")[0]
+    return root != "torch" and not is_library_frame(tb.tb_frame)
 
 
 def of_backward(rec: Recorder, roots: list[torch.Tensor], steps: list[TracebackType], message: str) -> Call | None:

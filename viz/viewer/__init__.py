@@ -26,6 +26,7 @@ from .content import content, packed, summary_of
 from .site import page_at, site
 
 NO_ROOM = "the display of a tensor has no room for them; viz.draw has"
+RAISED = "the program raises an error"
 HERE = Path(__file__).parent
 SCRIPTS = """
     dom model summary live beats steps modules fold layered lanes cards frames rooms room_layout motion camera draw edges mount
@@ -79,6 +80,8 @@ def _without_repeats(live: dict, values: list[dict]) -> dict:
 
 def live_of(graph: Graph) -> dict | str:
     """Return what the page computes from, or the reason for which it cannot; `contents` are None where there is no room."""
+    if graph.error is not None:
+        return RAISED
     return NO_ROOM if graph.record.get("contents", {}) is None else live_record(graph.record)
 
 

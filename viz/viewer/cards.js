@@ -62,7 +62,7 @@ function describe(box) {
   const { title, note, right, tag } = heading(box);
   const most = isBar(box) ? MOST_ROWS * box.lanes.length : MOST_ROWS;
   const rows = box.out.slice(0, most).flatMap((value) => rowsOf(box, value));
-  rows.push(...specialRows(box));
+  rows.push(...specialRows(box), ...errorRows(box));
   if (box.kind !== "fold" && !box.leaf) rows.push(...heldRows(ops[box.from]));
   if (box.kind !== "fold" && !box.leaf) rows.push(...waitRows(ops[box.from]), ...keptRows(ops[box.from]));
   if (isBar(box)) rows.forEach((row) => (row.lane ??= laneOf(row.value)));
@@ -204,9 +204,20 @@ function specialRows(box) {
   });
 }
 
+/** Make the rows of the error with which the program ended: on the operation that raised, and on those that it names. */
+function errorRows(box) {
+  const texts = box.leaf || box.kind === "fold" ? [] : (ops[box.from].error ?? []);
+  const styles = { call: "mono", remedy: "small remedy" }; // of the sizes, and of the fix
+  return texts.map(([style, last]) => {
+    const made = styles[style] ?? "small";
+    return { kind: "error", style: made, label: "", last, longest: textWidth(last, made === "mono" ? made : "small") + 8 };
+  });
+}
+
 /** Return the text of a row at a step, when it stands as it does. */
 function rowText(row, stands, step) {
   if (row.kind === "kept") return row.op && isForgotten(row.op, row.value) ? `${values[row.value].name} ${FORGOTTEN}` : row.last;
+  if (row.kind === "error") return row.last;
   if (row.kind === "special") return stands === "known" && (!isLive || isOriginal()) ? row.last : "";
   if (row.kind === "grad") return gradientText(row.value, step);
   if (stands !== "known") return "–";

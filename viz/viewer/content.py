@@ -11,6 +11,7 @@ from typing import Any
 
 from .. import text
 from ..cards.content import called, flow_formula, push_of, pushed
+from ..cards.error import error_texts
 from ..graph.backward_passes import which
 from ..graph.cuts import sentences
 from ..graph.drawn_graph import Edge, Graph, Node, is_detached
@@ -147,6 +148,8 @@ class Translator:
             "inplace": bool(op.get("inplace")),
             "cut": sentences(self.graph, op),
             "ends": node.kind == "cut",
+            "error": error_texts(self.graph, node),
+            "raised": node.kind == "error",
             "layer": [text.clean(layer) for layer in op.get("layer", ())],
             "views": [{**view, "layer": text.clean(view["layer"])} for view in op.get("views", ())],
             "saved": [self._saved(entry) for entry in op.get("saved", ()) if entry["value"] in self.place],

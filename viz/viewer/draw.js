@@ -10,6 +10,7 @@ const FORMS = {
   fold: ["round", 6],
   transfer: ["round", 6],
   cut: ["round", 6],
+  error: ["round", 6],
   input: ["round", 15],
   parameter: ["cut", 10],
   constant: ["cut", 0],
@@ -98,11 +99,11 @@ function mountSum(box) {
 function mountRow(g, box, row, y) {
   const [from, wide] = box.columns?.get(row.lane) ?? [0, box.w]; // on a bar, the column of a lane
   const [left, base] = [from + (box.kind === "function" ? BAR + 3 : 5), y + 15.5];
-  const styles = { kept: ["small", "small"], wait: ["small", "small"], special: ["small", "small special"], value: ["mono label", "mono"] }[row.kind] ?? ["mono label", "mono strong"];
+  const styles = { kept: ["small", "small"], wait: ["small", "small"], special: ["small", "small special"], error: [row.style, row.style], value: ["mono label", "mono"] }[row.kind] ?? ["mono label", "mono strong"];
   const text = shape("tspan", { class: styles[1] });
   const line = shape("g", { "data-gradient": row.kind === "grad" ? row.value : null }); // a click shows its paths
   const tint = { x: left, y: y + 1, width: from + wide - left - 5, height: LINE - 2, rx: 4 };
-  if (!["value", "special"].includes(row.kind) || row.held) line.append(shape("rect", tint));
+  if (!["value", "special", "error"].includes(row.kind) || row.held) line.append(shape("rect", tint));
   line.append(shape("text", { x: from + SIDE, y: base }, shape("tspan", { class: styles[0] }, row.label), text));
   const type = { class: "small type", x: from + wide - SIDE, y: base, "text-anchor": "end" };
   if (row.type) line.append(shape("text", type, row.type));
@@ -185,6 +186,7 @@ function liveMark(row) {
 function standing(row) {
   const { step } = state;
   if (row.kind === "wait") return step >= (stepFor[steps[step].pass].get(row.op) ?? 0) ? "known" : "todo";
+  if (row.kind === "error") return "known"; // the page begins with it
   if (row.kind === "special") return step >= row.from ? "known" : "todo";
   if (row.kind === "grad") return gradientAt(row.value, step).state;
   if (row.kind === "kept")
@@ -199,5 +201,5 @@ function spoken(box) {
   if (box.leaf) return `${copy}${leafKind(value)} ${values[value].name}, ${typeOf(values[value])}`;
   if (box.kind === "fold") return `${box.label}, ${count(box.to - box.from, "operation")}`;
   const op = ops[box.from];
-  return [`operation ${op.name}${op.call}`, op.formula, ...(op.cut ?? [])].filter(Boolean).join(", ");
+  return [`operation ${op.name}${op.call}`, op.formula, ...(op.cut ?? []), ...(op.error ?? []).map(([, text]) => text)].filter(Boolean).join(", ");
 }

@@ -154,7 +154,7 @@ function boxFor(part) {
     return { key: `fold-${from}-${to}`, kind: "fold", from, to, label, fold: part, out: [], lanes: across };
   }
   const op = ops[part];
-  const kind = op.transfer ? "transfer" : op.custom ? "function" : op.ends ? "cut" : "op";
+  const kind = op.raised ? "error" : op.transfer ? "transfer" : op.custom ? "function" : op.ends ? "cut" : "op";
   return { key: `op-${op.id}`, kind, from: part, to: part + 1, out: op.out, lanes: op.lanes ?? [] };
 }
 
