@@ -89,7 +89,8 @@ class Tree:
         shape = sizes(t)
         about = " ".join(["not initialized" if shape is None else text.shape(shape), str(t.dtype).rpartition(".")[2]])
         head = f"<div><b>{escape(name)}</b> <small>{about}{self.numbers(array)}</small>{mark}{copied(path)}</div>"
-        found = [("value", array), ("grad", array_of(getattr(t, "grad", None)))]
+        grad = array_of(getattr(t, "grad", None))
+        found = [("" if grad is None else "value", array), ("grad", grad)]
         return head + "".join(self.map(title, one) for title, one in found if one is not None)
 
     def numbers(self, array: np.ndarray | None) -> str:
