@@ -25,6 +25,7 @@ from ..diagnose.modules import (
 )
 from ..errors import Unread, error
 from ..events import events, unheard
+from ..record.schema import mimebundle
 from ..signatures import CallsForward, P, R_co
 from .module_conversion import Converted
 from .module_hooks import EVERY
@@ -364,6 +365,8 @@ class Module(Stateful, Converted):
             return f"{self._get_name()}({extra})"
         head = extra.split("\n") if extra else []
         return f"{self._get_name()}(\n  " + "\n  ".join(head + lines) + "\n)"
+
+    _repr_mimebundle_ = mimebundle
 
 
 def clear_grad(p: Tensor, set_to_none: bool) -> None:

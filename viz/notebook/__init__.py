@@ -26,6 +26,7 @@ from ..programs.tensor_names import names_of_tensors
 from ..view import PASSES, WHOLE, View, passes_of, view_from
 from ..viewer.shared import carried_size, data_size
 from .plain_tensor import MOST, display, in_lines
+from .tree import is_module, tree, tree_of
 
 SMALL = 300  # operations: larger graphs are drawn only on request
 FOLDED = 24, 12, 6  # boxes of a picture that does not fit
@@ -35,7 +36,7 @@ LARGEST = 40  # boxes of a picture that may fit
 def mimebundle(what: Any) -> dict[str, str]:
     """Return the notebook display of a tensor, node, record or explanation: its text, and the viewer and picture of a graph.
 
-    A tensor without a graph has its numbers and, if they are many, their picture.
+    A tensor without a graph has its numbers and, if they are many, their picture; a model has a tree of its tensors.
 
     >>> from minigrad import tensor
     >>> w = tensor(2.0, requires_grad=True)
@@ -49,6 +50,8 @@ def mimebundle(what: Any) -> dict[str, str]:
         return drawn(document_of(what), getattr(what, "notes", ())).shown()
     words = repr(what)
     try:
+        if is_module(what):
+            return {"text/plain": words, "text/html": tree(what)}
         drawing = drawn_graph(what)
         shown = brief(drawing) if drawing else display(what, words) if isinstance(what, Tensor) else {}
     except Exception as e:  # a cell whose last line shows a value must not end a notebook
@@ -138,7 +141,7 @@ def drawn(record: dict, notes: Any = (), view: View = WHOLE) -> Drawing:
 
 
 def load(shell: Any) -> None:
-    """Give an IPython shell the magics `%%trace` and `%minigrad`."""
+    """Give an IPython shell the magics `%%trace` and `%minigrad`, and the displays of state dicts and PyTorch's modules."""
 
     def magic(line: str, cell: str) -> Drawing | None:
         """Run the cell under a recording and show its passes: %%trace [NAME] [--show WORDS].
@@ -149,6 +152,9 @@ def load(shell: Any) -> None:
 
     shell.register_magic_function(magic, "cell", "trace")
     shell.register_magic_function(in_place_of_torch, "line", "minigrad")
+    html = shell.display_formatter.formatters["text/html"]
+    html.for_type(dict, tree_of)
+    html.for_type_by_name("torch.nn.modules.module", "Module", tree_of)
 
 
 STANDING_IN: list[Any] = []  # the active as_torch() of this notebook

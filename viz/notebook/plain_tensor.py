@@ -21,6 +21,7 @@ from ..formats.svg import svg
 from ..layout.picture import Picture
 from ..layout.shapes import Group, Text
 from ..layout.style import TEXTS, measure
+from .facets import facets
 
 MOST = 30_000  # characters that a display may add to a notebook
 LARGEST = 1_000_000  # elements that are read for a picture, in about 0.2 s
@@ -47,7 +48,8 @@ def display(t: Any, words: str) -> dict[str, str]:
         return {}
     numbers = in_lines(numbers_of(t, words))
     for one in (made, replace(made, shape=())):  # without the indices of rows and columns, if they are too much
-        html = f"{numbers}\n{pixels(one) if one.form == 'image' else cells(one)}"
+        drawn = pixels(one) if one.form == "image" else faceted(array, one) if one.of else cells(one)
+        html = f"{numbers}\n{drawn}"
         if len(html) + len(words) <= MOST:
             return {"text/html": html}
     return {}
@@ -76,6 +78,11 @@ def cells(made: Heat) -> str:
     items = [Group("", "", [made.drawn(0, 0)], scale=SCALE), Group("", "", [line])]
     page = Picture(round(max(wide, measure(below, "note"))) + 1, round(tall + 1.5 * TEXTS["note"].height), items)
     return svg({"value": page}, below)
+
+
+def faceted(array: np.ndarray, made: Heat) -> str:
+    """Return the maps of a tensor of more matrices than fit into a row."""
+    return f"{facets(array)}<br><small>{escape(made.tip.partition(';')[0])}{COLOURS}</small>"
 
 
 def pixels(made: Heat) -> str:
