@@ -123,7 +123,7 @@ def test_of_equal_layers_the_first_is_open_and_the_others_are_one_box():
     graph = viz.draw(minigrad.record(deep(12), minigrad.ones(2, 3))).graph
     (box,) = boxes(graph)
     assert (
-        box["name"] == "sequential[1] to sequential[11]"
+        box["name"] == "Sequential[1] to Sequential[11]"
         and box["folded"]["times"] == 11
         and box["folded"]["parameters"] == 44
     )

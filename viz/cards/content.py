@@ -278,7 +278,7 @@ def at_once(graph: Graph, op: dict) -> str:
     'vmap: 7 at once'
     """
     size = lambda value: math.prod(graph.values[value]["shape"]) if value in graph.values else 0
-    seen = [[math.prod(shape) for shape in one["inputs"]] for one in op.get("views", ())]
+    seen = [[math.prod(shape) for shape in one["inputs"]] for one in op.get("views", ()) if one["layer"] == "vmap"]
     levels = [[size(i) for i in op["inputs"] if not isinstance(i, dict)], *seen]
     many = [max((a // b for a, b in zip(*pair) if b), default=1) for pair in pairwise(levels)]
     flows = [(edge["gives"], edge["input"]) for edge in op.get("edges", ())]

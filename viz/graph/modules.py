@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from .. import text
+
 if TYPE_CHECKING:
     from .drawn_graph import Graph, Node
 
@@ -91,8 +93,9 @@ def with_variables(record: dict) -> dict:
         now, layer, within = next(filter(None, owners), ""), "", []
         for op, owner in zip(stretch, owners):
             now = owner or now
-            path = [now or outermost, *op["module"][1:]] if outermost else []
-            if now and now != outermost:
+            own = now and now.lower() != outermost.lower()  # else it has no variable, and is called after its class
+            path = [now if own else outermost, *op["module"][1:]] if outermost else []
+            if own:
                 found[id(op)] = path
                 classes[now] = {**known.get(outermost, {}), "": outermost}
             reads = [BEGUN.search(names.get(i, "")) for i in op["inputs"] if not isinstance(i, dict)]
@@ -135,7 +138,7 @@ def open_modules(graph: Graph) -> tuple[list[Region], dict[str, str]]:
             around.pop()
         while len(around) <= len(path):
             levels = path[: len(around)]
-            around[-1].inner.append(Region(levels, module_title(levels, classes)))
+            around[-1].inner.append(Region(levels, text.clean(module_title(levels, classes))))
             around.append(around[-1].inner[-1])
         around[-1].nodes += [*own_leaves(graph, node, readers), node]
     alone: dict[str, str] = {}
@@ -164,4 +167,4 @@ def kept(region: Region, alone: dict[str, str], classes: Mapping) -> Iterator[Re
         outermost, *deeper = one.path
         named = deeper or "" in classes.get(outermost, {})
         if named and len(ops) == 1 and ops[0].kind != "fold" and tuple(ops[0].record["module"]) == one.path:
-            alone[ops[0].key] = module_name(one.path)
+            alone[ops[0].key] = text.clean(module_name(one.path))

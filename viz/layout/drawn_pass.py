@@ -10,7 +10,7 @@ from functools import cached_property
 
 from .. import text
 from ..cards.colouring import tints
-from ..cards.content import flow_formula, parts_of
+from ..cards.content import at_once, flow_formula, parts_of
 from ..cards.frames import OpenCard, title
 from ..cards.parts import SIDE, Block, Card, Line, label_size, sections
 from ..graph.drawn_graph import Edge, Graph
@@ -107,7 +107,8 @@ class Placed:
         items: list = []
         if self.graph.outputs & set(node.outputs) and node.kind != "copy":
             items.append(Path(around(x, y, card, RING, corner, form), "ring"))
-        for apart in (6, 3) if node.kind == "fold" else ():  # a stack of sheets, clear of the edges
+        many = node.kind == "fold" or node.is_op and at_once(self.graph, node.record)
+        for apart in (6, 3) if many else ():  # a stack of sheets, clear of the edges
             wide, tall = self.way.size(card.across, card.along - card.strip - 2 * apart)
             sheet = outline(x + apart, y + apart, wide, tall, [corner] * 4, form)
             items.append(Path(sheet, "paper-fold"))

@@ -88,10 +88,8 @@ function describe(box) {
 /** Return a card of one line: the name, and the first result. */
 function shortCard(box) {
   const [value] = box.out;
-  const names = box.leaf ? heading(box) : { title: box.kind === "fold" ? shorten(box.label, 44) : (ops[box.from].ends ? "✂ " : "") + shorten(ops[box.from].name, 32) };
-  const alone = box.leaf ? "" : box.kind === "fold" ? count(box.to - box.from, "operation") : moduleAlone(box.from);
-  const note = alone ? `  ${shorten(alone, 24)}` : "";
-  const card = { title: names.title, note, right: "", tag: "", brief: true, rows: [], tall: HEAD };
+  const { title, note } = shortHeading(box);
+  const card = { title, note, right: "", tag: "", brief: true, rows: [], tall: HEAD };
   const head = textWidth(card.title, "name") + textWidth(note, "mono") + 2 * SIDE + 6;
   if (value === undefined) return { ...card, width: head };
   const size = values[value].shape.length ? sizes(values[value].shape) : "";
@@ -99,6 +97,14 @@ function shortCard(box) {
   const ends = [0, steps.length - 1, ...passes.slice(1).map((pass) => startOf[pass] - 1)];
   const longest = Math.max(...ends.map((step) => textWidth(briefText(value, step)[1], "mono")));
   return { ...card, width: head + 18 + longest + type, rows: [{ kind: "brief", value, shape: size, type, at: 0 }] };
+}
+
+/** Return the head of a short card: the module that runs only this operation, or the operation's name. */
+function shortHeading(box) {
+  if (box.leaf) return { title: heading(box).title, note: "" };
+  if (box.kind === "fold") return { title: shorten(box.label, 44), note: `  ${count(box.to - box.from, "operation")}` };
+  const { alone, ends, name } = ops[box.from];
+  return { title: (ends ? "✂ " : "") + shorten(alone || name, 32), note: alone ? ` · ${shorten(name, 24)}` : "" };
 }
 
 /** Return the kind and the text of what a short card shows at a step, by its pass. */
@@ -160,8 +166,9 @@ function heading(box) {
     ...out,
     ...cutTexts([op]),
   ];
-  const title = shorten(op.name, 32);
-  const note = shorten(op.formula ? "" : op.call, WIDEST - title.length);
+  const title = shorten(op.alone || op.name, 32);
+  const own = op.alone ? ` · ${op.name}` : ""; // of the module that runs only this operation
+  const note = shorten(own + (op.formula ? "" : op.call), WIDEST - title.length);
   const sign = op.rooms ? "▸ " : op.ends ? "✂ " : ""; // it opens; no gradient passes
   return { title: sign + title, note, right: op.formula ? shorten(op.formula, WIDEST - title.length) : "", tag: tag.join(" · ") };
 }

@@ -144,6 +144,7 @@ class Translator:
             "within": text.clean(where.get("function") or ""),
             "columns": where.get("columns"),
             "module": [text.clean(module) for module in op.get("module", ())],
+            "alone": self.graph.alone.get(node.key),
             "custom": node.kind == "function",
             "inplace": bool(op.get("inplace")),
             "cut": sentences(self.graph, op),

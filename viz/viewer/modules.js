@@ -15,15 +15,8 @@ function moduleName(path) {
 /** Return a module's name and its class, if the record has it. */
 function moduleTitle(path) {
   const name = moduleName(path);
-  const kind = path.length > 1 && data.classes?.[path[0]]?.[path.at(-1)];
+  const kind = data.classes?.[path[0]]?.[path.length > 1 ? path.at(-1) : ""];
   return kind ? `${name} · ${kind}` : name;
-}
-
-/** Return the name of the module that runs only this operation, below the modules of its neighbours; else "". */
-function moduleAlone(index) {
-  const path = ops[index].module ?? [];
-  const inside = (other) => path.every((name, i) => other?.module?.[i] === name);
-  return path.length > 1 && !inside(ops[index - 1]) && !inside(ops[index + 1]) ? path.at(-1).split(".").at(-1) : "";
 }
 
 /** Group equal neighbours after the first of them, as pictures do: layers, or the operations of a loop over modules. */
