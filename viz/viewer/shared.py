@@ -54,8 +54,8 @@ def output(graph: Graph, depth: int | None, open: Names = None) -> str:
     """Return the HTML of a viewer for an output: in a notebook's kernel with its data only, elsewhere a whole page."""
     run = running_cell()
     if run is None:
-        return frame(page(graph, depth, True, open), HEIGHT)
-    record, version = packed(written(graph, depth, True, open)), empty()[1]
+        return frame(page(graph, depth, open), HEIGHT)
+    record, version = packed(written(graph, depth, open)), empty()[1]
     parts = [f'<div class="minigrad-viewer" data-version="{version}" data-record="{record}">{MISSING}</div>']
     if not carried or carried[0][0] == run[0] and carried[0] != run:
         carried[:] = [run]
@@ -65,7 +65,7 @@ def output(graph: Graph, depth: int | None, open: Names = None) -> str:
 
 def data_size(graph: Graph, depth: int | None, open: Names = None) -> int:
     """Return the number of characters that the data of a viewer take in an output."""
-    return len(packed(written(graph, depth, True, open)))
+    return len(packed(written(graph, depth, open)))
 
 
 def carried_size(output: str) -> int:
