@@ -94,9 +94,9 @@ def test_the_viewers_open_at_the_last_step_also_in_exported_html(ran, tmp_path):
         assert page.locator(".minigrad-viewer iframe").count() == 5
         for i in range(5):
             viewer = page.frame_locator(".minigrad-viewer iframe").nth(i)
-            viewer.locator("#play", has_text="Replay").wait_for(state="attached")
+            viewer.locator("#play", has_text="Play").wait_for(state="attached")
         viewer = page.frame_locator(".minigrad-viewer iframe").first
-        assert re.match(r"Backward\D*(\d+) of \1", viewer.locator("#where").text_content())
+        assert re.match(r"Forward\D*(\d+) of \1", viewer.locator("#where").text_content())
         viewer.locator("#play").click()
         viewer.locator("#play", has_text="Pause").wait_for()
-        assert viewer.locator("#where").text_content().startswith("Forward")
+        viewer.locator("#where", has_text="Backward").wait_for()

@@ -31,17 +31,17 @@ HERE = Path(__file__).parent
 SCRIPTS = """
     dom model summary live beats steps modules fold layered lanes cards frames rooms room_layout motion camera draw edges mount
     far state caption numbers heat values inside paths source memory colour search look link_text export links stepping gestures
-    keys follow differences mistakes experiments tangent downhill whatif bridge main interface
+    keys follow differences mistakes about experiments tangent downhill whatif bridge main interface
 """.split()
 
 IN_MISTAKES = ("-x", "ones(1)", "x.sum_to_size(1)")  # what common mistakes add to formulas (mistakes.js)
 
 
-def page(record: Any, depth: int | None = None, finished: bool = False, open: Names = None) -> str:
+def page(record: Any, depth: int | None = None, open: Names = None) -> str:
     """Return the page of a record (of `minigrad.record`, its dict, or its graph) as the text of an HTML file.
 
-    With a `depth` the page opens folded: modules, or functions if there are none, are open to this level.  A `finished` page
-    opens at the last step, not at the first.  `open` names custom Functions, as for pictures.
+    With a `depth` the page opens folded: modules, or functions if there are none, are open to this level.  `open` names custom
+    Functions, as for pictures.
 
     >>> value = {"id": 0, "name": "</script>", "kind": "input", "shape": [], "dtype": "float32", "device": "cpu",
     ...          "bytes": 4, "summary": {"values": 1.0}}
@@ -53,20 +53,20 @@ def page(record: Any, depth: int | None = None, finished: bool = False, open: Na
     name = text.shorten(graph.record["program"].get("name") or "", 60) or "program"
     live = live_of(graph)
     texts = None if isinstance(live, str) else frozenset([*texts_of(live), *IN_MISTAKES])
-    return page_of(f"{name} · minigrad", _data(graph, depth, finished, open, live), _script(texts))
+    return page_of(f"{name} · minigrad", _data(graph, depth, open, live), _script(texts))
 
 
-def written(graph: Graph, depth: int | None, finished: bool, open: Names = None) -> str:
+def written(graph: Graph, depth: int | None, open: Names = None) -> str:
     """Return the data of a page as the text of its script element."""
-    return _data(graph, depth, finished, open, live_of(graph))
+    return _data(graph, depth, open, live_of(graph))
 
 
-def _data(graph: Graph, depth: int | None, finished: bool, open: Names, live: dict | str) -> str:
+def _data(graph: Graph, depth: int | None, open: Names, live: dict | str) -> str:
     data, address = packed(content(graph, open)), page_at(site())
     if isinstance(live, dict):
         data["values"] = list(data["values"])
         live = _without_repeats(live, data["values"])
-    more = {"depth": depth, "finished": finished, "live": live}
+    more = {"depth": depth, "opened": bool(open), "live": live}
     return _embedded({**data, **more, **({"site": address} if address else {})})
 
 

@@ -4,10 +4,11 @@ const stage = $("stage");
 const camera = { x: 0, y: 0, k: 1 };
 let onCamera = () => {};
 let glide = 0; // the request for the next frame of a smooth move, or 0
-const NARROW = 600; // pixels: a phone
-const LOW = 420; // pixels: a notebook's frame
-const READABLE = 0.78; // the smallest scale of a whole graph
+const READABLE = touch ? 0.86 : 0.62; // the smallest scale of a whole graph, so that its numbers can be read and dragged
+const READABLE_SHORT = 0.6; // of one with short cards, which have no numbers to drag
+const LEAST = 0.2; // of one that is not folded further
 let fitted = null; // the last result of `fit`, and its input
+let chosen = false; // true if the reader has chosen what is folded or open
 
 function stopGliding() {
   cancelAnimationFrame(glide);
@@ -46,30 +47,33 @@ function zoomAt(factor, px = stage.clientWidth / 2, py = stage.clientHeight / 2)
 }
 
 const centred = (size, room) => (room - size) / 2;
+const STAGE_MARGIN = 10; // between the graph and the border of the stage: the ring around an output needs some
 
-/** Show the whole graph if it is readable at that size, else its beginning at a readable size. */
+/** Return the scale at which the whole graph fits. */
+const wholeScale = ({ width, height }) =>
+  Math.min((stage.clientWidth - 2 * STAGE_MARGIN) / width, (stage.clientHeight - 2 * STAGE_MARGIN) / height, 1.25);
+
+/** Return true if the whole graph can be read at once. */
+const isLegible = (size) => wholeScale(size) >= (short ? READABLE_SHORT : READABLE);
+
+/** Show the whole graph, unless nothing could be read then: else its beginning. */
 function fit(size, whole = false) {
   stopGliding();
-  const narrow = stage.clientWidth < NARROW; // small type over the whole width, rather than a part of the graph
-  const low = stage.clientHeight < LOW; // small type, rather than two cards
-  const readable = low ? 0.6 : READABLE;
-  const margin = narrow ? 8 : 24;
-  const [w, h] = [stage.clientWidth - 2 * margin, stage.clientHeight - 40];
-  const all = Math.min(w / size.width, h / size.height, 1.25);
-  const k = whole || all >= readable ? all : Math.min(low ? 0.78 : 1, Math.max(narrow ? 0.5 : low ? 0.6 : 0.8, w / size.width));
-  const [start, spare] = [stage.clientWidth / 2 - size.start * k, stage.clientWidth - size.width * k - margin];
-  const x =
-    whole || all >= readable
-      ? centred(size.width * k, stage.clientWidth)
-      : Math.min(Math.max(start, Math.min(margin, spare)), Math.max(margin, spare));
-  moveTo(x, size.height * k <= h ? centred(size.height * k, stage.clientHeight) : 20, k);
+  const all = wholeScale(size);
+  const k = whole || all >= LEAST ? all : READABLE_SHORT;
+  const spare = stage.clientWidth - size.width * k - STAGE_MARGIN;
+  const start = Math.min(Math.max(stage.clientWidth / 2 - size.start * k, spare), STAGE_MARGIN);
+  const x = spare >= STAGE_MARGIN ? centred(size.width * k, stage.clientWidth) : start;
+  moveTo(x, Math.max(STAGE_MARGIN, centred(size.height * k, stage.clientHeight)), k);
   fitted = { ...camera, size, whole };
 }
 
-/** Fit again after a change of the window's size, unless the camera was moved. A notebook shows frames before it sizes them. */
+/** Open or fit again after a change of the window's size, unless the camera was moved. A notebook shows frames before it sizes them. */
 function refit() {
   const still = !glide && fitted && camera.x === fitted.x && camera.y === fitted.y && camera.k === fitted.k;
-  still ? fit(fitted.size, fitted.whole) : onCamera();
+  if (!still) return onCamera();
+  if (!chosen) openView(fitted.whole);
+  else fit(fitted.size, fitted.whole);
 }
 
 /** Bring a rectangle of the graph into the window if it is outside, smoothly unless reduced motion is set. */

@@ -1,6 +1,5 @@
 // The caption of a step: an equation with a word under each of its terms.
 
-const DRAG = " Drag a number of an input sideways: everything follows.";
 const TITLES = { forward: "Forward", backward: "Backward", jvp: "JVP" };
 const STARTS = {
   forward: "The inputs have values. Each step runs one operation of the program: press → or Play.",
@@ -21,11 +20,11 @@ const sign = (text) => el("span", { class: "sign" }, text);
 
 function caption(step) {
   const { pass, op, slot } = steps[step];
-  if (!op) return [el("p", {}, STARTS[pass] + (pass === "forward" && isLive ? DRAG : ""))];
+  if (!op) return [el("p", {}, STARTS[pass])];
   const fold = foldOf(steps[step]);
   if (fold) return foldCaption(fold, pass, step);
   if (steps[step].inside) return insideCaption(steps[step]);
-  if (pass === "forward") return forwardCaption(op);
+  if (pass === "forward") return [...forwardCaption(op), isFinished(step) && el("p", { class: "growth" }, growthOf(growing[0]))].filter(Boolean);
   if (pass === "jvp") return jvpCaption(op);
   return backwardCaption(op, slot, step);
 }
@@ -55,7 +54,7 @@ function forwardCaption(op) {
     .slice(0, 3)
     .flatMap((value, i) => [
       i ? sign(",") : sign("="),
-      term(gist(values[value]), values[value].name, "", typeOf(values[value])),
+      term(gist(values[value]), `${values[value].name}${outputs.has(value) ? ", the output" : ""}`, "", typeOf(values[value])),
     ]);
   return [term(op.formula || op.name + op.call, op.formula ? op.name : "operation", "", op.cut?.[0] ?? ""), ...terms];
 }
@@ -120,6 +119,9 @@ function captionWithLane(step, several) {
   const whose = op.lanes.length > 1 ? laneOf(op.tensors[steps[step].slot ?? 0]) : op.lanes[0];
   return [el("span", { class: "whose" }, lanes[whose]), ...caption(step)];
 }
+
+/** Return true for the last step of a pass: all its numbers are known. */
+const isFinished = (step) => step === lastOf(steps[step].pass);
 
 function showCaption(step) {
   const { pass, op, beat, inside } = steps[step];

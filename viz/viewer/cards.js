@@ -1,12 +1,13 @@
 // The text on each card, and its size: large enough for every step, so that one layout serves all.
 
 const SIDE = 12;
-const HEAD = 30;
+const HEAD = 28;
 const TAG = 16;
-const LINE = 22;
+const LINE = touch ? 30 : 20;
 const FOOT = 6;
 const LABEL_LINE = 16;
 const LABEL_WIDTH = 30; // characters of a rule on the label of an edge; a longer one takes two lines
+const LABEL_SHORT = 18; // of a rule beside which there is room for the contribution
 const MOST_ROWS = 4;
 const WIDEST = 58; // characters of a head
 let short = false; // true if a card is one line
@@ -39,7 +40,7 @@ function measure(boxes) {
     Object.assign(box, card);
     box.labels = box.ins.map((edge) => edgeLabel(edge));
     const tallest = short ? 0 : box.labels.reduce((most, label) => Math.max(most, label ? label.height : 0), 0);
-    box.strip = tallest ? tallest + 18 : box.ins.length ? 4 : 0;
+    box.strip = tallest ? tallest + 14 : box.ins.length ? 4 : 0;
     box.slots = box.labels.map((label) => (short ? 16 : label ? label.width + 20 : 24));
     const wanted = box.slots.reduce((a, b) => a + b, 0);
     box.w = Math.ceil(Math.max(card.width, wanted, 64));
@@ -272,7 +273,7 @@ function keptRows(op) {
   return rows;
 }
 
-/** Make the label of an edge after backward has passed: the rule in one or two lines, and the contribution. */
+/** Make the label of an edge after backward has passed: the rule in one or two lines, and the contribution, beside a short rule. */
 function edgeLabel(edge) {
   const flows = edge.uses.map(([op, slot]) => ops[op].flows[slot] && [op, slot, ops[op].flows[slot]]).filter(Boolean);
   if (!flows.length) return null;
@@ -281,8 +282,11 @@ function edgeLabel(edge) {
   const rule = several ? [`${flows.length} contributions`] : wrapped(ruleOf(ops[op], slot), LABEL_WIDTH);
   const gives = several ? "" : givesText(flow.gives);
   const step = stepFor.backward.get(op) + ops[op].flows.slice(0, slot).filter(Boolean).length;
-  const width = Math.max(...rule.map((line) => textWidth(line, "mono")), textWidth(roomy(gives), "bold"));
-  return { rule, gives, value: flow.gives, step, width, height: (rule.length + (gives ? 1 : 0)) * LABEL_LINE + 6 };
+  const wide = textWidth(roomy(gives), "bold");
+  const beside = gives && rule.length === 1 && rule[0].length <= LABEL_SHORT && wide < 100 ? textWidth(`${rule[0]} `, "mono") : 0;
+  const width = beside ? beside + wide : Math.max(...rule.map((line) => textWidth(line, "mono")), wide);
+  const lines = rule.length + (gives && !beside ? 1 : 0);
+  return { rule, gives, beside, value: flow.gives, step, width, height: lines * LABEL_LINE + 6 };
 }
 
 const givesText = (value) => `= ${gist(values[value])}`;

@@ -268,7 +268,7 @@ function contentOf({ shape: sides, dtype, content: letters, summary }) {
 // ---------------------------------------------------------------- the whole
 const pairs = list(tuple(value, value));
 const PAGE = {
-  program: fields({ name: text, file: text }),
+  program: fields({ name: text, file: text, title: text, place: text }),
   passes: distinct(list(pass)),
   sorts: list(sorted),
   values: list(VALUE),
@@ -283,6 +283,7 @@ const PAGE = {
   color: text,
   special: list(tuple(oneOf(PASSES), oneOf(["op", "value"]), count, text), 20),
   depth: optional(whole(100)),
+  opened: flag,
   lanes: list(text, 64),
   titles: list(text, 64),
   laneOf: list(lane),
@@ -310,7 +311,7 @@ function checked(x) {
   inLanes(made);
   if (typeof made.live === "object") agree(made);
   if (made.now) part(".now", () => changesFit(made));
-  return { ...made, finished: false, depth: made.depth ?? null };
+  return { ...made, depth: made.depth ?? null };
 }
 
 /** Check that changed contents belong to values with which the page computes. */

@@ -21,7 +21,7 @@ from ..graph.views import without_dead_ends
 from ..ranks import travelling
 from ..view import SMALL
 from .rooms import lines, rooms
-from .sources import sources
+from .sources import headline, sources
 
 INFINITY = float("inf")
 STATISTICS = ("min", "max", "mean", "std", "nan", "inf", "-inf")
@@ -51,9 +51,10 @@ def content(graph: Graph, open: Names = None) -> dict:
     numbers = iter(in_file)
     program = record["program"]
     shown = mentioned(record)
-    about = text.file_name(program.get("file")), program.get("iteration"), which(graph.origins)
+    name, file = text.clean(program.get("name") or ""), text.file_name(program.get("file"))
+    about = file, program.get("iteration"), which(graph.origins)
     return {
-        "program": {"name": text.clean(program.get("name") or ""), "file": " · ".join(filter(None, about))},
+        "program": {"name": name, "file": " · ".join(filter(None, about)), **headline(name, file, files)},
         "passes": graph.passes,
         "values": (described(value, graph.name(value["id"]), value["id"] in shown) for value in record["values"]),
         "ops": (translator.op(node, numbers) for node in nodes),

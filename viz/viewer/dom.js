@@ -44,4 +44,5 @@ function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+const touch = window.matchMedia("(pointer: coarse)").matches; // numbers on cards are dragged with a finger
 const calm = window.matchMedia("(prefers-reduced-motion: reduce)");

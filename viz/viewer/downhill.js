@@ -2,13 +2,14 @@
 
 const PACE = 120; // milliseconds of a step that plays
 const MOST_STEPS = 1000;
-const downhill = { rate: 0.1, curve: [], run: null, playing: 0 };
+const downhill = { rate: 0.1, curve: [], run: null, before: [] }; // `before`: for each step, the parameters that it moved
 
 /** Subtract rate * grad from each parameter that has a gradient; return how many there are. */
 function stepDownhill(rate) {
   computeNow();
   const moved = descended(data.live, held, run, rate);
   if (downhill.run !== run || !downhill.curve.length) downhill.curve = [objective(data.live, held, run)];
+  downhill.before.push([...moved.keys()].map((id) => [id, held.get(id)]));
   for (const [id, tensor] of moved) change(id, tensor);
   computeNow();
   downhill.curve.push(objective(data.live, held, run));
@@ -47,26 +48,33 @@ function downhillPanel() {
   }
   const [curve, words] = [el("figure"), el("p", { class: "note", role: "status" })];
   const slider = powerSlider("lr", [-4, 1], downhill.rate, (rate) => (downhill.rate = rate));
-  const start = button("Play", () => playDownhill(!downhill.playing), { "aria-pressed": "false", class: "start" });
   const line = el("p", {}, el("code", {}, "p -= lr * p.grad"), ` for ${shorten(listedWords(parameters), 60)}`);
-  const buttons = el(
-    "p",
-    { class: "buttons" },
-    button("Step", () => (stepDownhill(downhill.rate), playDownhill(false))),
-    start,
-  );
   const follow = () => {
     if (downhill.run !== run) {
-      [downhill.curve, downhill.run] = [[objective(data.live, held, run)], run]; // other changes than steps
-      if (isOriginal()) stopDownhill();
+      Object.assign(downhill, { curve: [objective(data.live, held, run)], run, before: [] }); // other changes than steps
+      if (isOriginal()) play(false);
     }
     curve.replaceChildren(...descentCurve());
-    const ends = downhill.curve.length > 1 ? endOfSteps() : "";
-    setText(words, ends || aboutObjective());
-    setText(start, downhill.playing ? "Pause" : "Play");
-    start.setAttribute("aria-pressed", String(Boolean(downhill.playing)));
+    setText(words, (downhill.curve.length > 1 && endOfSteps()) || aboutObjective());
+    showPlayer();
   };
-  return { parts: [line, slider, buttons, curve, words], follow, end: () => playDownhill(false) };
+  const player = {
+    forth: () => stepDownhill(downhill.rate),
+    back: stepUphill,
+    isFirst: () => !downhill.before.length,
+    isLast: () => downhill.curve.length > 1 && Boolean(endOfSteps()),
+    restart: () => (downhill.curve = downhill.curve.slice(-1)), // of the steps: after the last of many, Play goes on
+    pace: () => PACE,
+  };
+  return { parts: [line, slider, el("p", { class: "note" }, "Play, \u2192 and \u2190 do steps."), curve, words], follow, player };
+}
+
+/** Undo the last step. */
+function stepUphill() {
+  for (const [id, tensor] of downhill.before.pop() ?? []) change(id, tensor);
+  computeNow();
+  downhill.curve.pop();
+  downhill.run = run;
 }
 
 /** Say which number goes downhill, if that is no single output. */
@@ -97,25 +105,4 @@ function descentCurve() {
   });
 }
 
-function stopDownhill() {
-  cancelAnimationFrame(downhill.playing);
-  downhill.playing = 0;
-}
-
-/** Repeat the step at a calm pace, until it is paused or has an end. */
-function playDownhill(on) {
-  stopDownhill();
-  let last = -Infinity;
-  const tick = (now) => {
-    if (now - last >= PACE) {
-      stepDownhill(downhill.rate);
-      last = now;
-      if (endOfSteps()) return playDownhill(false);
-    }
-    downhill.playing = requestAnimationFrame(tick);
-  };
-  if (on) downhill.playing = requestAnimationFrame(tick);
-  experiment?.follow?.();
-}
-
-document.addEventListener("visibilitychange", () => document.hidden && downhill.playing && playDownhill(false));
+document.addEventListener("visibilitychange", () => document.hidden && experiment?.name === "downhill" && play(false));

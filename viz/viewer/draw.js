@@ -98,7 +98,7 @@ function mountSum(box) {
 
 function mountRow(g, box, row, y) {
   const [from, wide] = box.columns?.get(row.lane) ?? [0, box.w]; // on a bar, the column of a lane
-  const [left, base] = [from + (box.kind === "function" ? BAR + 3 : 5), y + 15.5];
+  const [left, base] = [from + (box.kind === "function" ? BAR + 3 : 5), y + LINE / 2 + 4.5];
   const styles = { kept: ["small", "small"], wait: ["small", "small"], special: ["small", "small special"], error: [row.style, row.style], value: ["mono label", "mono"] }[row.kind] ?? ["mono label", "mono strong"];
   const text = shape("tspan", { class: styles[1] });
   const line = shape("g", { "data-gradient": row.kind === "grad" ? row.value : null }); // a click shows its paths
@@ -114,11 +114,11 @@ function mountRow(g, box, row, y) {
 
 /** Draw the text at the right of a short card: its value, gradient or tangent, by the pass, and its shape. */
 function mountBrief(g, box, row) {
-  const y = box.strip + 20;
+  const y = box.strip + 19;
   const text = shape("text", { class: "mono", x: box.w - SIDE - row.type, y, "text-anchor": "end" });
   const line = shape("g", {}, text, shape("text", { class: "small", x: box.w - SIDE, y, "text-anchor": "end" }, row.shape));
   g.append(line);
-  return { row, line, text };
+  return { row, line, text, box, changes: changeable({ kind: "value", value: row.value }), y: box.strip + (HEAD - LINE) / 2 };
 }
 
 /** Return the indices of the values that a card's rows show: values, gradients with what adds up to them, and tangents. */
@@ -144,8 +144,10 @@ function updateCard({ box, g, rows, rooms, sum }) {
     if (row.kind === "brief") {
       const [kind, words] = briefText(row.value, state.step);
       const doubt = / [–✗]/.test(words) ? "" : doubtOf(indexOf(row, kind));
-      setAll(line, { class: `brief b-${kind}${words.includes(IMPOSSIBLE) ? " impossible" : doubt}` });
+      const mark = words.includes(IMPOSSIBLE) ? " impossible" : doubt;
+      setAll(line, { class: `brief b-${kind}${mark}${kind === "value" ? liveMark({ kind, value: row.value }) : ""}` });
       setNumbers(text, doubt ? words.replace(/(?= )/, " \u2717") : words);
+      if (drawn.changes !== undefined) placeSliders(Object.assign(drawn, { x: box.w - SIDE - row.type - textWidth(words, "mono") }));
       continue;
     }
     const stands = standing(row);

@@ -19,8 +19,9 @@ function mountLabel(label, x, low) {
   if (!label || short) return null;
   const [y, w] = [low - 8 - label.height, label.width + 14];
   const lines = [...label.rule, label.gives].map((text, i) => {
-    const style = i === label.rule.length ? "mono strong" : "mono";
-    return shape("text", { class: style, x, y: y + 14.5 + i * LABEL_LINE, "text-anchor": "middle" }, i === label.rule.length ? markedShapes(text) : text);
+    const last = i === label.rule.length;
+    const at = label.beside ? { x: x - label.width / 2 + i * label.beside, y: y + 14.5 } : { x, y: y + 14.5 + i * LABEL_LINE, "text-anchor": "middle" };
+    return shape("text", { class: last ? "mono strong" : "mono", ...at }, last ? markedShapes(text) : text);
   });
   const made = shape("g", {}, shape("rect", { x: x - w / 2, y, width: w, height: label.height, rx: 5 }), lines);
   layers.labels.prepend(made);

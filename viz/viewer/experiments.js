@@ -1,29 +1,42 @@
-// The experiments of a live page: buttons below the program, the panel of the one that is open, and what panels are made of.
+// The experiments of a live page: buttons above the drawing, the panel of the one that is open, and what panels are made of.
 
 const EXPERIMENTS = {
+  drag: ["Drag", dragPanel],
   tangent: ["Tangent", tangentPanel],
   downhill: ["Downhill", downhillPanel],
   whatif: ["What if", whatIfPanel],
 };
 const [CURVE_WIDE, CURVE_TALL] = [320, 84];
-let experiment = null; // the open one: its name, and the functions that follow a change and end it
+const MOST_DRAGGED = 12; // leaves in the panel
+let experiment = null; // the open one: its name, the functions that follow a change and end it, and what the player does in it
 
 /** Open an experiment, or close it if it is open. */
 function openExperiment(name) {
-  const again = experiment?.name === name;
+  const again = experiment?.name === name || !name;
+  play(false);
   experiment?.end?.();
   const { parts, ...made } = again ? { parts: [] } : EXPERIMENTS[name][1]();
   experiment = again ? null : { name, ...made };
   $("try").replaceChildren(...parts.filter(Boolean));
   for (const one of $("tries").children)
     one.setAttribute("aria-expanded", String(one.dataset.name === experiment?.name));
-  document.querySelector("aside").classList.toggle("trying", Boolean(experiment));
+  paneMoved = $("try").hidden !== !experiment;
+  $("try").hidden = !experiment;
   experiment?.follow?.();
+  tell();
+}
+
+/** Make the panel of all numbers that the program is given. */
+function dragPanel() {
+  const list = el("div");
+  const shown = (i) => (elements(values[i]) <= FEW_ELEMENTS ? liveElements(i) : el("span", { class: "note" }, `${gist(values[i])}: click its card`));
+  const leaves = givenLeaves.filter(leafTensor).slice(0, MOST_DRAGGED);
+  const part = (i) => el("div", { class: "given" }, el("code", {}, values[i].name), shown(i));
+  const follow = () => become(list, el("div", {}, leaves.map(part)));
+  return { parts: [el("p", { class: "note" }, "Drag a number sideways, or click it and type: everything follows."), list], follow };
 }
 
 function startExperiments() {
-  for (const part of [$("experiments"), document.querySelector("#panes [aria-controls=experiments]")])
-    part.hidden = false;
   const tab = ([name, [words]]) =>
     button(words, () => openExperiment(name), { "data-name": name, "aria-expanded": "false", "aria-controls": "try" });
   $("tries").replaceChildren(...Object.entries(EXPERIMENTS).map(tab));

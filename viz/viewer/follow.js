@@ -16,7 +16,21 @@ function followChanges() {
   updateDetails(current());
   if (dragging?.element.dataset.read) readCell(dragging.element);
   $("reset").hidden = isOriginal();
+  showChanges();
   showNotice();
+}
+
+/** Say over the drawing how the output has changed and, by the pass, gradients or tangents: cards may not show them at this step. */
+function showChanges() {
+  const { pass } = steps[state.step];
+  const about = { backward: [gradientOf, "grad", "grad"], jvp: [tangentOf, "tangent of", "tangent"] }[pass];
+  const moved = new Set([...givenLeaves.filter((i) => changed.has(values[i].id)), ...givenLeaves].filter((i) => gradientOf.has(i)));
+  const [others, kind, style] = about ?? [];
+  const more = { backward: [...moved].slice(0, 2), jvp: [...outputs] }[pass] ?? [];
+  const rows = [...[...outputs].map((i) => [i, values[i].name, ""]), ...more.filter((i) => others.has(i)).map((i) => [others.get(i), `${kind} ${values[i].name}`, style])];
+  const words = ([i, name, style]) => el("span", { class: style }, `${name}: ${gist(recordedValue(i))} \u2192 ${gist(values[i])}`);
+  $("changes").firstChild.replaceChildren(...rows.slice(0, 4).map(words));
+  $("changes").hidden = isOriginal();
 }
 
 /**

@@ -20,8 +20,8 @@ const KEYS = [
 ];
 
 const ACTIONS = {
-  ArrowRight: () => stepBy(1),
-  ArrowLeft: () => stepBy(-1),
+  ArrowRight: () => player().forth(),
+  ArrowLeft: () => player().back(),
   ArrowUp: () => walk(-1),
   ArrowDown: () => walk(1),
   Home: () => go(stops[0]),
@@ -32,7 +32,7 @@ const ACTIONS = {
   j: () => toPass("jvp"),
   "[": () => changeSpeed(-1),
   "]": () => changeSpeed(1),
-  "/": () => $("search").focus(),
+  "/": () => (($("more").open = true), $("search").focus()),
   "+": () => zoomAt(1.25),
   "=": () => zoomAt(1.25),
   "-": () => zoomAt(0.8),

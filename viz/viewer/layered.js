@@ -3,8 +3,8 @@
 
 const GAP = 26; // between boxes
 const LANE = 12; // room for an edge that passes a rank
-const ROW = 42; // between ranks
-const SHORT_ROW = 26; // between ranks of short cards
+const ROW = 30; // between ranks
+const SHORT_ROW = 24; // between ranks of short cards
 const FAR_RANKS = 40; // an edge across more ranks is drawn straight
 const SWEEPS = 4;
 const STUB = 22; // edges of one value leave it together, at the plus where contributions add up

@@ -25,7 +25,8 @@ function sharedRecord() {
   const { site, now, ...record } = JSON.parse($("record").textContent);
   if (isLive && changed.size) record.now = changedContents();
   const files = record.files.map(({ name }) => ({ name, lines: {} }));
-  return JSON.stringify({ ...record, files, finished: false });
+  const { title, ...program } = record.program; // a statement of the program
+  return JSON.stringify({ ...record, files, program });
 }
 
 /** Return the link to this page's record at its step, and a sentence about it. */
@@ -44,8 +45,6 @@ const linkNote = el("p", { role: "status" });
 const linkDialog = el("dialog", { id: "link", "aria-label": "Copy link" }, el("h2", {}, "Link"), linkText, linkNote, exportMenu(),
   el("form", { method: "dialog" }, el("button", {}, "Close"))); // prettier-ignore
 document.body.append(linkDialog);
-$("ask").before(button("Link", copyLink, { id: "copy-link", title: "Copy a link to this step (l)" }), " ");
-
 // a record from a link has the numbers of lines, but not their text
 $("program").hidden = $("panes").lastElementChild.hidden = !files.some(({ lines }) => Object.keys(lines).length);
 
@@ -64,8 +63,8 @@ async function copyLink() {
 /** Return the height at which a frame shows the whole drawing in its width. */
 function wantedHeight() {
   const around = document.documentElement.clientHeight - stage.clientHeight;
-  const wide = stage.clientWidth - (stage.clientWidth < NARROW ? 16 : 48);
-  const tall = graph.size.height * Math.min(1.25, Math.max(0.5, wide / Math.max(1, graph.size.width))) + 48;
+  const wide = stage.clientWidth - 2 * STAGE_MARGIN;
+  const tall = graph.size.height * Math.min(1.25, Math.max(0.5, wide / Math.max(1, graph.size.width))) + 2 * STAGE_MARGIN;
   return Math.round(Math.min(MOST_TALL, Math.max(LEAST_TALL, around + tall)));
 }
 

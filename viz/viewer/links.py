@@ -31,10 +31,11 @@ def shared_data(graph: Graph, open: Names = None, source: bool = False, contents
     >>> json.loads(text_of(letters(data)))["values"]
     [{'sort': 0, 'name': 'x', 'all': 0.1}]
     """
-    data = json.loads(written(graph, None, False, open))
+    data = json.loads(written(graph, None, open))
     data.pop("site", None)
     if not source:
         data["files"] = [{"name": file["name"], "lines": {}} for file in data["files"]]
+        data["program"].pop("title", None)
     return json.dumps(data if contents else without_contents(data), separators=(",", ":"))
 
 

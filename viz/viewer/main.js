@@ -68,18 +68,10 @@ stage.addEventListener("focusin", (event) => {
 });
 
 function drawPassBar() {
-  const shares = passes.map((pass) => stops.filter((step) => steps[step].pass === pass).length);
-  $("passes").replaceChildren(
-    ...passes.map((pass, i) => {
-      const made = button(TITLES[pass], () => toPass(pass), {
-        class: `p-${pass}`,
-        "data-pass": pass,
-        title: `${TITLES[pass]} pass (${pass[0]})`,
-      });
-      made.style.flexGrow = shares[i];
-      return made;
-    }),
-  );
+  const tab = (pass) =>
+    button("", () => toPass(pass), { class: `p-${pass}`, "data-pass": pass, title: `${TITLES[pass]} pass (${pass[0]})` });
+  const words = (pass) => [el("strong", {}, TITLES[pass]), " ", el("span", {}, COLOURS[pass])];
+  for (const pass of passes) $("passes").append(fill(tab(pass), {}, words(pass)));
 }
 
 function setTheme(theme) {
@@ -100,10 +92,10 @@ window.addEventListener("message", ({ source, data }) => {
 });
 
 for (const [id, action] of Object.entries({
-  back: () => stepBy(-1),
-  forth: () => stepBy(1),
-  start: () => go(stops[0]),
-  end: () => go(stops.at(-1)),
+  back: () => player().back(),
+  forth: () => player().forth(),
+  step: () => (openExperiment(null), stepBy(1)),
+  share: copyLink,
   play: () => play(!playing),
   larger: () => zoomAt(1.25),
   smaller: () => zoomAt(0.8),
@@ -116,6 +108,8 @@ for (const one of $("panes").children)
   one.addEventListener("click", () =>
     openPane(one.getAttribute("aria-expanded") === "true" ? "" : one.getAttribute("aria-controls")),
   );
+document.addEventListener("pointerdown", ({ target }) => $("more").contains(target) || ($("more").open = false));
+$("more").addEventListener("keydown", ({ key }) => key === "Escape" && (($("more").open = false), $("more").firstElementChild.focus()));
 $("slider").addEventListener("input", () => go(stops[Number($("slider").value)]));
 $("speed").addEventListener("input", () => (speed = Number($("speed").value)));
 $("fold").addEventListener("change", () => refoldAll($("fold").value));
@@ -152,6 +146,7 @@ const WORDS = { module: "modules", function: "functions", line: "lines", round: 
 
 /** Switch between cards of one line and cards with all rows. */
 function shortCards(on) {
+  chosen = true;
   short = on;
   cards.clear();
   rebuild(state.selected);
@@ -159,13 +154,42 @@ function shortCards(on) {
   go(state.step);
 }
 
+const foldable = foldModes();
+const opensDeep = data.depth !== null && foldable.find((mode) => ["module", "function"].includes(mode));
+const openFunctions = ops.filter((op) => op.open);
+const LOOKS = [[false, true], [true, true], ...(data.opened ? [] : [[false, false], [true, false]])]; // short cards, open Functions: the best first
+
+/** Return the rules by which the page may open folded, the best first. */
+function openingModes() {
+  if (opensDeep || foldable.includes("module")) return [opensDeep || "module"];
+  if (data.opened) return ["none"];
+  return ops.length > MANY ? [...foldable, "stretch"] : ["none", ...foldable];
+}
+
+/** Take a rule of folding and a look of the cards; return the size of the graph. */
+function tryLook(mode, [brief, inside]) {
+  short = brief;
+  for (const op of openFunctions) op.open = inside || (steps[state.step].inside > 0 && op === steps[state.step].op);
+  cards.clear();
+  foldBy(mode, opensDeep ? data.depth : null);
+  return laidOut().size;
+}
+
+/** Draw the whole graph so that it fits: with all rows, else with short cards, with closed Functions, or folded. */
+function openView(whole = false) {
+  const tries = openingModes().flatMap((mode) => LOOKS.map((one) => [mode, one]));
+  const legible = tries.find((one) => isLegible(tryLook(...one)));
+  if (!legible) tryLook(...tries.map((one) => [wholeScale(tryLook(...one)), one]).reduce((a, b) => (b[0] > a[0] ? b : a))[1]);
+  $("short").checked = short;
+  $("fold").value = (legible ?? tries[0])[0];
+  rebuild(state.selected);
+  go(stops[stopAt(state.step)], false);
+  fit(graph.size, whole);
+}
+
 function start() {
-  const { name, file } = data.program;
-  $("name").textContent = name || file || "program";
-  $("counts").textContent = [file, count(ops.length, "operation"), peak ? `${bytes(peak)} saved for backward` : ""]
-    .filter(Boolean)
-    .join(" · ");
-  const modes = foldModes();
+  describePage();
+  const modes = foldable;
   const large = ops.length > MANY;
   $("fold").replaceChildren(
     el("option", { value: "none" }, "every operation"),
@@ -182,20 +206,12 @@ function start() {
   colourBy = sizes.includes(data.color) ? data.color : "";
   $("colour").value = colourBy;
   openPane("");
+  drawPassBar();
   readColours();
-  const levels = data.depth !== null && modes.find((mode) => mode === "module" || mode === "function");
-  const mode = levels || (large ? (modes[0] ?? "stretch") : modes.includes("module") ? "module" : "none");
-  short = mode === "module" && ops.length > SMALL;
-  $("short").checked = short;
-  foldBy(mode, levels ? data.depth : null);
-  $("fold").value = mode;
   if (isLive) startExperiments();
-  const linked = opened(stepInLink());
-  rebuild();
-  const first = data.finished && !linkParts().at ? stops.at(-1) : linked;
-  go(first, false); // the caption takes its space before the graph is fitted into the rest
-  fit(graph.size);
-  if (state.step && first !== stops.at(-1)) go(state.step);
+  state.step = opened(stepInLink());
+  openView();
+  if (linkParts().at) followStep();
   document.documentElement.dataset.ready = Math.round(performance.now());
 }
 

@@ -72,16 +72,17 @@ function repeats(marks) {
   return found;
 }
 
-/** Open the modules from the outside in, level by level, as long as one screen holds their boxes. */
+/** Open the modules from the outside in, level by level, as long as the whole graph fits; the outermost ones in any case. */
 function openToScreen() {
-  for (;;) {
+  for (let first = true; ; first = false) {
+    const few = visibleParts().length < FEW_BOXES;
     const closed = visibleParts().map(([part]) => part).filter((part) => part.parts && !part.times);
     const level = Math.min(...closed.map((part) => part.level));
     const next = closed.filter((part) => part.level === level);
     if (!next.length) return;
-    const few = visibleParts().length < FEW_BOXES;
     for (const part of next) part.open = true;
-    if (visibleParts().length <= ONE_SCREEN) continue;
+    const inside = visibleParts().filter(([, around]) => around.length).length;
+    if (inside <= ONE_SCREEN && (first || isLegible(laidOut().size))) continue;
     for (const part of next) part.open = few && part === next[0];
     if (!few) return;
   }

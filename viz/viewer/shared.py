@@ -55,8 +55,8 @@ def output(graph: Graph, depth: int | None, open: Names = None, name: str = "") 
     """
     run = running_cell()
     if run is None:
-        return frame(page(graph, depth, True, open), HEIGHT, name)
-    record, version = packed(written(graph, depth, True, open)), empty()[1]
+        return frame(page(graph, depth, open), HEIGHT, name)
+    record, version = packed(written(graph, depth, open)), empty()[1]
     parts = [
         f'<div class="minigrad-viewer" data-version="{version}" data-frame="{name}" data-record="{record}">{MISSING}</div>'
     ]
@@ -68,7 +68,7 @@ def output(graph: Graph, depth: int | None, open: Names = None, name: str = "") 
 
 def data_size(graph: Graph, depth: int | None, open: Names = None) -> int:
     """Return the number of characters that the data of a viewer take in an output."""
-    return len(packed(written(graph, depth, True, open)))
+    return len(packed(written(graph, depth, open)))
 
 
 def carried_size(output: str) -> int:

@@ -10,11 +10,7 @@ let home = new Map(); // by value, the box that shows it
 function rebuild(keep) {
   unmount();
   hovered = null;
-  graph = boxGraph();
-  for (const one of graph.boxes) one.outs = [];
-  for (const edge of graph.edges) edge.source.outs.push(edge);
-  measure(graph.boxes);
-  graph.size = lanes.length ? laneLayout(graph) : layout(graph);
+  graph = laidOut();
   mountLanes();
   mountFrames();
   shadeBoxes();
@@ -33,7 +29,16 @@ function rebuild(keep) {
   placePaths();
   state.now = inPlay(state.step);
   drawMemory();
-  drawPassBar();
+}
+
+/** Return the graph of boxes in the current folding, with their places. */
+function laidOut() {
+  const made = boxGraph();
+  for (const one of made.boxes) one.outs = [];
+  for (const edge of made.edges) edge.source.outs.push(edge);
+  measure(made.boxes);
+  made.size = lanes.length ? laneLayout(made) : layout(made);
+  return made;
 }
 
 /** Return the closed fold that contains a whole step, or null. */
@@ -84,6 +89,7 @@ function startsWith(pass, step) {
 }
 
 function refoldAll(mode) {
+  chosen = true;
   foldBy(mode);
   $("fold").value = mode;
   rebuild();
@@ -91,15 +97,16 @@ function refoldAll(mode) {
   go(stops[stopAt(state.step)]);
 }
 
-/** Change the picture; the middle of a box's top stays in its place on the screen, and the box is in view and has the focus. */
-function inPlace(shown, change) {
+/** Change the picture; the box is in view and has the focus, and the middle of its top stays in its place if it can; go closer to one that opens. */
+function inPlace(shown, change, closer = false) {
+  chosen = true;
   const before = shown();
   const old = placesOnScreen();
   const [x, y] = [(before.x + before.w / 2) * camera.k + camera.x, (before.y + before.strip) * camera.k + camera.y];
   change();
   const after = shown();
   const room = Math.min((stage.clientWidth - 32) / after.w, (stage.clientHeight - 32) / after.h);
-  const k = Math.min(camera.k, Math.max(room, READABLE)); // a large frame may get smaller type
+  const k = Math.min(closer ? Math.max(camera.k, 1) : camera.k, Math.max(room, READABLE)); // a large frame may get smaller type
   moveTo(x - (after.x + after.w / 2) * k, y - (after.y + after.strip) * k, k);
   go(stops[stopAt(state.step)], false);
   moveFrom(old);
@@ -117,6 +124,7 @@ function refold(node, open = false) {
       node.open = open;
       rebuild(open ? null : `fold-${node.from}-${node.to}`);
     },
+    open,
   );
 }
 

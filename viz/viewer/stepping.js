@@ -38,11 +38,9 @@ function tell() {
   const i = stopAt(state.step);
   $("slider").value = i;
   $("slider").setAttribute("aria-valuetext", stepName(state.step));
+  showPlayer();
   for (const button of $("passes").children) button.setAttribute("aria-pressed", button.dataset.pass === pass);
   document.body.dataset.pass = pass;
-  if (!playing) $("play").textContent = i && i === stops.length - 1 ? "Replay" : "Play";
-  $("back").disabled = i === 0;
-  $("forth").disabled = i === stops.length - 1;
   showCaption(state.step);
   showMemory(state.step);
   showSource(ranAt(state.step), current() && !current().leaf ? ops[current().from] : null);
@@ -67,18 +65,36 @@ function bounds(step, pass) {
 const stepBy = (by) => go(stops[Math.max(0, Math.min(stops.length - 1, stopAt(state.step) + by))]);
 const toPass = (pass) => passes.includes(pass) && go(startOf[pass]);
 
+/** What the player does: it steps through the passes, unless an experiment has steps. */
+const STEPS = {
+  forth: () => stepBy(1),
+  back: () => stepBy(-1),
+  isFirst: () => stopAt(state.step) === 0,
+  isLast: () => stopAt(state.step) === stops.length - 1,
+  restart: () => go(stops[0]),
+  pace: () => 1000 / SPEEDS[speed],
+};
+const player = () => experiment?.player ?? STEPS;
+
+function showPlayer() {
+  const { isFirst, isLast } = player();
+  $("play").textContent = playing ? "Pause" : isLast() && !isFirst() ? "Replay" : "Play";
+  $("play").setAttribute("aria-pressed", String(Boolean(playing)));
+  $("back").disabled = isFirst();
+  $("forth").disabled = isLast();
+}
+
 function play(on) {
   clearTimeout(playing);
   playing = 0;
-  if (on && stopAt(state.step) === stops.length - 1) go(stops[0]);
+  if (on && player().isLast()) player().restart();
   const tick = () => {
-    stepBy(1);
-    if (stopAt(state.step) === stops.length - 1) return play(false);
-    playing = setTimeout(tick, 1000 / SPEEDS[speed]);
+    player().forth();
+    if (player().isLast()) return play(false);
+    playing = setTimeout(tick, player().pace());
   };
   if (on) playing = setTimeout(tick, 0);
-  if (on) $("play").textContent = "Pause";
-  $("play").setAttribute("aria-pressed", String(on));
+  showPlayer();
   if (!on) tell(); // the step it stopped at
 }
 
@@ -93,12 +109,12 @@ function keepPlace() {
   history.replaceState(null, "", fragmentAt(placeOfStep()));
 }
 
-/** Return the step in the address: its number in a pass, or among all steps outside Functions, as in `#12`. */
+/** Return the step in the address: its number in a pass, or among all outside Functions, as in `#12`; else the end of forward. */
 function stepInLink() {
   const [, pass, n, inside] = /^(?:(forward|backward|jvp)-)?(\d+)(?:\.(\d+))?$/.exec(linkParts().at) ?? [];
   const outside = steps.map((_, i) => i).filter((i) => !steps[i].inside);
   if (n !== undefined && pass === undefined) return outside[Math.min(Number(n), outside.length - 1)];
-  if (!passes.includes(pass)) return 0;
+  if (!passes.includes(pass)) return lastOf("forward");
   const beat = steps[startOf[pass]].beat + Number(n);
   const within = steps.findIndex((one) => one.beat === beat && one.inside === Number(inside));
   const at = within < 0 ? steps.findLastIndex((one) => one.beat === beat) : within;

@@ -18,15 +18,12 @@ function updateDetails(looked) {
 
 function detailsOf(looked) {
   const { op } = steps[state.step];
-  const box = looked ?? (op ? (foldOf(steps[state.step]) ?? cardOf(op)) : null);
-  if (!box) return [el("p", { class: "hint" }, HINT)];
+  const box = looked ?? (op && !isFinished(state.step) ? (foldOf(steps[state.step]) ?? cardOf(op)) : null);
+  if (!box) return [answers()];
   const parts = box.leaf ? leafDetails(box) : box.kind === "fold" ? foldDetails(box) : opDetails(box);
   return parts.flat(Infinity).filter(Boolean);
 }
 
-const HINT =
-  "Point at a card, or move to it with ↑ and ↓: its formula, values and source line appear here. " +
-  "Click a gradient to see the paths that add up to it.";
 const cardOf = (op) => ({ kind: "op", from: op.index, to: op.index + 1, out: op.out });
 const title = (text, note) => el("h2", {}, text, note && el("small", {}, note));
 const part = (name, ...children) => el("section", {}, el("h3", {}, name), ...children);

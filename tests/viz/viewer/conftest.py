@@ -37,6 +37,11 @@ class Viewer:
         """Return the text of the first element, its runs joined, and its minus signs as Python writes them."""
         return (self.page.locator(selector).first.text_content() or "").replace("\u2212", "-")
 
+    def menu(self):
+        """Open the menu of what has no button of its own."""
+        self.page.click("#more > summary")
+        return self
+
     def step(self):
         return self.text("#where")
 
@@ -49,8 +54,8 @@ def viewer(chromium, tmp_path):
     """Opens records; fails the test if a page says or asks for anything."""
     opened = []
 
-    def open_record(record, fragment="", depth=None, **options):
-        context = chromium.new_context(**{"viewport": {"width": 1360, "height": 860}, **options})
+    def open_record(record, fragment="#0", depth=None, **options):
+        context = chromium.new_context(**{"viewport": {"width": 1360, "height": 1100}, **options})
         made = Viewer(context.new_page())
         opened.append((context, made))
         file = tmp_path / f"{len(opened)}.html"

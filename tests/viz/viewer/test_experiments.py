@@ -99,7 +99,7 @@ def test_a_tangent_that_is_not_the_derivative_is_told_from_a_large_h(viewer):
 def test_steps_lead_downhill_and_reset_leads_back(viewer):
     page = opened(viewer, valley_record(), "downhill")
     slide(page, -3)
-    page.page.click("#try button:text('Step')")
+    page.page.click("#forth")
     w, x = tensor([0.5, 1.5], requires_grad=True), tensor([2.0, 1.0])
     valley(w, x).backward()
     value = page.page.evaluate("minigrad.get('w').value")
@@ -116,24 +116,22 @@ def test_steps_lead_downhill_and_reset_leads_back(viewer):
 def test_play_overshoots_until_the_output_is_infinite_and_says_so(viewer):
     page = opened(viewer, valley_record(), "downhill")
     slide(page, 3)
-    page.page.click("#try button:text('Play')")
+    page.page.click("#play")
     shown(page, "is inf: each step overshot the one before. Reset, and choose a smaller lr.")
-    assert (
-        page.text("#try .start") == "Play" and page.page.locator("#try .start").get_attribute("aria-pressed") == "false"
-    )
+    assert page.text("#play") == "Replay" and page.page.locator("#play").get_attribute("aria-pressed") == "false"
 
 
 @pytest.mark.slow
 def test_play_ends_where_the_gradient_is_0_and_pauses_when_asked(viewer):
     page = opened(viewer, programs.recorded(valley, tensor([0.5], requires_grad=True), tensor([1.0])), "downhill")
-    page.page.click("#try button:text('Play')")
+    page.page.click("#play")
     shown(page, "4 steps:")
-    page.page.click("#try button:text('Pause')")
+    page.page.click("#play")
     before = page.page.evaluate("minigrad.get('w').value")
     page.page.wait_for_timeout(400)
     assert page.page.evaluate("minigrad.get('w').value") == before
     slide(page, -1)  # 0.5: one step to the lowest point
-    page.page.click("#try button:text('Play')")
+    page.page.click("#play")
     shown(page, "The gradient is 0")
 
 

@@ -225,7 +225,7 @@ def test_shift_drags_in_finer_steps_and_escape_takes_a_drag_back(live):
 
 @pytest.mark.slow
 def test_a_finger_drags_a_number_and_not_the_drawing(live):
-    page = live(viewport={"width": 390, "height": 844}, has_touch=True)
+    page = live(keys=("Home", "0"), viewport={"width": 390, "height": 844}, has_touch=True)
     place = page.page.locator("#world").get_attribute("transform")
     swipe(page, slider(page, "w"), 60)
     assert page.page.evaluate("minigrad.get('w').value") == pytest.approx(1.0)
@@ -380,13 +380,13 @@ def test_the_viewers_of_a_notebook_share_one_script_and_compute(viewer, tmp_path
     for k in range(2):
         inner = page.page.frame_locator("iframe").nth(k)
         inner.locator("html[data-ready]").wait_for()
-        before = inner.locator(".ring ~ .r-value").text_content()
+        before = inner.locator(".card:has(.ring)").text_content()
         number = inner.get_by_role("slider", name="w", exact=True).first
         number.focus()
         page.press("ArrowRight")
-        inner.locator(".r-value.changed").wait_for()
+        inner.locator(".row.changed, .brief.changed").first.wait_for()
         page.page.wait_for_timeout(400)  # cards outside of the window follow when the numbers rest
-        assert inner.locator(".ring ~ .r-value").text_content() != before
+        assert inner.locator(".card:has(.ring)").text_content() != before
 
 
 @pytest.mark.slow
@@ -398,7 +398,7 @@ def test_colours_and_paths_follow(live):
     frame(page)
     assert page.text(".paths") != before
     page.press("Escape")
-    page.page.locator("#colour").select_option("grad")
+    page.menu().page.locator("#colour").select_option("grad")
     scale = page.text("#scale")
     page.page.evaluate("minigrad.set('w', 0.01)")
     frame(page)
