@@ -307,7 +307,7 @@ class Drawing:
         from .viewer import page
 
         with _uncollected():
-            return page(self.whole, self.depth, self.whole.error is not None, self.open)
+            return page(self.whole, self.depth, self.open)
 
     def film(self) -> str:
         """Return SVG text of all passes in one animated picture: values, gradients and tangents appear in turn."""

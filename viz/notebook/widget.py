@@ -78,7 +78,7 @@ class Live(anywidget.AnyWidget):
         self.known = {value["label"]: value for value in every if value["kind"] not in ("gradient", "tangent")}
         self.names = {value["shown"]: label for label, value in self.known.items()}
         made = {part: Numbers(numbers, self) for part, numbers in recorded_numbers(drawing.whole, self.known).items()}
-        whole = page(drawing.whole, drawing.depth, True, drawing.open)
+        whole = page(drawing.whole, drawing.depth, drawing.open)
         super().__init__(_frame=f"minigrad-{uuid.uuid4().hex[:12]}", _page=packed(whole), **made)
 
     def label(self, name: str) -> str:

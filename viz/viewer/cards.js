@@ -137,12 +137,18 @@ function waitRows(op) {
   });
 }
 
+const inModules = new Set(ops.filter(({ module }) => module?.length).flatMap(({ tensors }) => tensors));
+
+/** Return the word for a leaf: "parameter" for a module's only. */
+const leafWord = (value) =>
+  leafKind(value) === "parameter" && !inModules.has(value) && !values[value].name.includes(".") ? "leaf" : leafKind(value);
+
 function heading(box) {
   const out = box.out.some((value) => outputs.has(value)) ? ["output"] : [];
   if (box.leaf) {
     const of = gradientFor.get(box.out[0]);
     const kind =
-      box.kind !== "computed" ? box.kind : of === undefined ? "value" : `gradient of ${shorten(values[of].name, 20)}`;
+      box.kind !== "computed" ? leafWord(box.out[0]) : of === undefined ? "value" : `gradient of ${shorten(values[of].name, 20)}`;
     return { title: shorten(values[box.out[0]].name, 32), note: "", right: [kind, ...out].join(" · "), tag: "" };
   }
   if (box.kind === "fold") {
