@@ -55,6 +55,6 @@ def framed(data: dict, fallback: str, title: str, up: str = "", lazy: bool = Tru
     address = f"{up}{PAGE}#r={letters(json.dumps(data, separators=(',', ':')))}&at={END}"
     if not isinstance(data.get("live"), dict) or len(address) > LONGEST:
         return fallback
-    words = f'title="{escape(title)}" sandbox="allow-scripts" allow="clipboard-write"{" loading=lazy" * lazy}'
+    words = f'title="{escape(title)}" sandbox="allow-scripts allow-downloads" allow="clipboard-write"{" loading=lazy" * lazy}'
     frame = f'<iframe {words} style="width: 100%; height: 30rem" src="{escape(address)}"></iframe>'
     return raw('class="live"', f"{frame}\n<noscript>\n{fallback}\n</noscript>")

@@ -108,7 +108,8 @@ def frame(made: str, height: str = "36rem", name: str = "") -> str:
     source = escape(made).replace("\n", "&#10;")  # in Markdown an empty line would end the frame
     style = f"width: 100%; height: {height}; border: 0"
     named = f' name="{name}"' if name else ""
-    return f'<iframe title="The viewer"{named} sandbox="allow-scripts" style="{style}" srcdoc="{source}"></iframe>'
+    may = 'sandbox="allow-scripts allow-downloads"'  # the page saves its drawing as a file
+    return f'<iframe title="The viewer"{named} {may} style="{style}" srcdoc="{source}"></iframe>'
 
 
 @cache

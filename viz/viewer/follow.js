@@ -44,7 +44,10 @@ function refreshInView() {
   for (const [key, card] of mounted) if (inView.has(key)) updateChanged(card);
   for (const [key, edge] of mountedEdges) if (inView.has(key)) updateEdge(edge);
   clearTimeout(rest);
-  rest = setTimeout(wake, 150);
+  rest = setTimeout(() => {
+    refresh();
+    rest = setTimeout(drawOnly, 500, null); // later: on a slow machine a frame may take longer than the first pause
+  }, 150);
 }
 
 /** Update everything, and draw it again. */

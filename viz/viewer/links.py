@@ -78,12 +78,12 @@ def text_of(letters: str) -> str:
 def embedded(link: str, title: str) -> str:
     """Return an iframe that shows a link in another page.
 
-    >>> embedded("https://example.org/play.html#r=AA", "loss")[:58]
-    '<iframe title="loss" sandbox="allow-scripts" allow="clipbo'
+    >>> embedded("https://example.org/play.html#r=AA", "loss")[:60]
+    '<iframe title="loss" sandbox="allow-scripts allow-downloads"'
     """
     style = "width: 100%; height: 36rem; border: 0"
     return (
-        f'<iframe title="{escape(title)}" sandbox="allow-scripts" allow="clipboard-write" loading="lazy" '
+        f'<iframe title="{escape(title)}" sandbox="allow-scripts allow-downloads" allow="clipboard-write" loading="lazy" '
         f'style="{style}" src="{escape(link)}"></iframe>'
     )
 

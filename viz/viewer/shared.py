@@ -32,7 +32,7 @@ LOADER = """
       Promise.all([shown[one.dataset.version], unzip(one.dataset.record)]).then(([page, record]) => {
         const frame = document.createElement("iframe");
         Object.assign(frame, { title: "The viewer", name: one.dataset.frame, srcdoc: page.replace("PLACE", () => record) });
-        frame.setAttribute("sandbox", "allow-scripts");
+        frame.setAttribute("sandbox", "allow-scripts allow-downloads");
         frame.style = "width: 100%; height: HEIGHT; border: 0";
         one.replaceChildren(frame);
       });
