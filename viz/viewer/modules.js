@@ -1,7 +1,6 @@
 // Modules as a tree of folds: equal neighbours together, and as many open as one screen holds.
 
 const ONE_SCREEN = 12; // boxes that are readable on one screen
-const SMALL = 12; // operations: a program with more opens with short cards
 const ALIKE = 4; // equal neighbours: from this many on, all but the first are one fold
 
 /** Return a module's name as Python writes it, from the names of the modules around it and its path. */

@@ -38,7 +38,7 @@ class Viewer:
         return (self.page.locator(selector).first.text_content() or "").replace("\u2212", "-")
 
     def menu(self):
-        """Open the menu of what has no button of its own."""
+        """Open the menu of what has no button in the row."""
         self.page.click("#more > summary")
         return self
 
