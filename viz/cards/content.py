@@ -28,6 +28,7 @@ from .parameters import bars, gradients_of_parameters, parameters, tangents_of_p
 from .parts import ABOVE, CLOSE, GAP, NARROW, ROOM, SIDE, TIGHT, Bar, Block, Card, Line, Run, label_size
 
 INDEXED = re.compile(r"\w+\[([^\[\]]+)\]( = .+)?")  # the call of an operation that reads or writes a part
+METHOD = re.compile(r"([\w.]+(?:\[\w+\])?)\.(\w+)\((.*)\)")  # the call of a method of a value
 PUT = re.compile(r"\bpad\(|\.index_copy\(|\.(select|slice|diagonal)_scatter\(")  # formulas that write each element once
 WIDE = 72  # characters that a value and its type may have on one line of text
 CODE = 10  # lines of an operation that consists of several
@@ -221,6 +222,8 @@ def _op_head(graph: Graph, node: Node) -> Block:
     name = f"{cuts.SCISSORS} " * (node.kind == "cut") + name + " backward" * (op["phase"] == "backward")
     lines = [Line([(name, "name"), (call, "call")])]
     if graph.view.brief:
+        if method := METHOD.fullmatch(shown):  # x.relu() is relu(x), where the name is not written twice
+            call, shown = f"({', '.join(filter(None, method.group(1, 3)))})", shown * (method[2] != name)
         whole = text.cut(f"{name}{call}" if not shown or shown == name else f"{name}  {shown}", columns + 2)
         lines, shown = [Line([(whole[: len(name)], "name"), (whole[len(name) :], "call")])], ""
     elif len(name) + len(call) > columns:
