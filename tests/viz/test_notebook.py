@@ -32,7 +32,7 @@ def traced(shell, cell, name=""):
 def test_the_magic_draws_the_three_passes_of_the_last_line(shell):
     done = shell.run_cell("%%trace\nh = (w * 2).tanh()\nh * w")
     assert done.success and done.result.passes == ("forward", "backward", "jvp")
-    assert "h=" in done.result.text().replace(" ", "") and "w  parameter" in done.result.text()
+    assert "h=" in done.result.text().replace(" ", "") and "w  leaf" in done.result.text()
 
 
 def test_lines_of_a_cell_are_shown_as_those_of_the_cell(shell):
