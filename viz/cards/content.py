@@ -2,7 +2,7 @@
 
 A card has a head (name, arguments, formula), its values, one section per pass (saved tensors; the gradient and its sum; the
 tangent and its rule) and the user's line.  A strip above it holds a label for each edge that backward follows.  A card is as
-large as its largest pass needs, so the pictures of the passes can be laid over one another.
+large as the largest pass that is drawn needs, so the pictures of the passes can be laid over one another.
 """
 
 from __future__ import annotations
