@@ -317,7 +317,7 @@ def test_a_cell_of_pytorch_is_traced_in_a_notebook():
         )
         assert done.success and done.result.passes == ("forward", "backward", "jvp")
         text = done.result.text()
-        assert "w  parameter" in text and "h = (w * 2).tanh()" in text and "back to h: g * w = 0.5" in text
+        assert "w  leaf" in text and "h = (w * 2).tanh()" in text and "back to h: g * w = 0.5" in text
         named = shell.run_cell("%%trace h\nh = w.exp()\nother = w * 3")
         assert named.result.graph.operations == 1
         ours = shell.run_cell("%%trace\nimport minigrad\na = minigrad.ones(2, requires_grad=True)\na * a")

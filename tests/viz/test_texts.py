@@ -27,7 +27,7 @@ def nodes_of(mermaid):
 def test_the_text_drawing_tells_every_node_and_every_number():
     text = viz.draw(records.two_uses(), passes="all").text()
     for part in (
-        "◆  w  parameter",
+        "◆  w  leaf",
         "○  x  input",
         "■  mul  w * x",
         "h = 0.6044",
@@ -47,7 +47,7 @@ def test_the_text_drawing_holds_only_the_passes_that_are_asked_for():
 
 def test_lines_run_from_a_value_to_its_last_use():
     lines = viz.draw(records.two_uses()).text().splitlines()
-    first, last = (next(i for i, line in enumerate(lines) if word in line) for word in ("w  parameter", "mul  h * w"))
+    first, last = (next(i for i, line in enumerate(lines) if word in line) for word in ("w  leaf", "mul  h * w"))
     assert all(line[0] in "│├" for line in lines[first + 1 : last]) and lines[last].startswith("■")
     assert [line for line in lines if line.startswith(("├", "╰"))] == ["├─┤", "├─╯"]
 

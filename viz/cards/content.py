@@ -2,7 +2,7 @@
 
 A card has a head (name, arguments, formula), its values, one section per pass (saved tensors; the gradient and its sum; the
 tangent and its rule) and the user's line.  A strip above it holds a label for each edge that backward follows.  A card is as
-large as its largest pass needs, so the pictures of the passes can be laid over one another.
+large as the largest pass that is drawn needs, so the pictures of the passes can be laid over one another.
 """
 
 import cmath
@@ -27,6 +27,7 @@ from .parameters import bars, gradients_of_parameters, parameters, tangents_of_p
 from .parts import ABOVE, CLOSE, GAP, NARROW, ROOM, SIDE, TIGHT, Bar, Block, Card, Line, Run, label_size
 
 INDEXED = re.compile(r"\w+\[([^\[\]]+)\]( = .+)?")  # the call of an operation that reads or writes a part
+METHOD = re.compile(r"([\w.]+(?:\[\w+\])?)\.(\w+)\((.*)\)")  # the call of a method of a value
 PUT = re.compile(r"\bpad\(|\.index_copy\(|\.(select|slice|diagonal)_scatter\(")  # formulas that write each element once
 WIDE = 72  # characters that a value and its type may have on one line of text
 CODE = 10  # lines of an operation that consists of several
@@ -227,6 +228,8 @@ def _op_head(graph: Graph, node: Node) -> Block:
         name, of = own, f" · {name}"
     lines = [Line([(name, "name"), (of + call, "call")])]
     if graph.view.brief:
+        if method := METHOD.fullmatch(shown):  # x.relu() is relu(x), where the name is not written twice
+            call, shown = f"({', '.join(filter(None, method.group(1, 3)))})", shown * (method[2] != name)
         rest = of or (call if not shown or shown == name else f"  {shown}")
         whole = text.cut(name + rest, columns + 2)
         lines, shown = [Line([(whole[: len(name)], "name"), (whole[len(name) :], "call")])], ""

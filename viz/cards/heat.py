@@ -21,7 +21,7 @@ BESIDE = {"values": 26.0, "grads": 12.0}  # the height of a picture beside two l
 BARS = 30.0  # the height of bars
 APART = 4.0  # between panels
 LARGEST = 6.0  # the width of a bar, and the side of a cell of a matrix with many of them
-NUMBERS, PER_ROW, DEEP = 16, 8, 15.0  # elements that are numbers in cells; the numbers of a row; the height of a cell
+PER_ROW, DEEP = (8, 6, 4), 15.0  # numbers in a row of a vector: as many as fit; the height of a cell with a number
 AXIS, EVERY = 11.0, 11.0  # the height of a row of indices; the side of cells each of which has its index
 BLOCKS = "▁▂▃▄▅▆▇█"
 READABLE = 100  # up to this many cells, the tooltip lists their numbers
@@ -81,7 +81,7 @@ class Heat:
         """Return the rows that have an index, with it; a vector may have several rows."""
         many = len(self.panels[0])
         if len(self.shape) < 2:
-            return [(i, str(i * PER_ROW)) for i in range(many)] if self.shape and many > 1 else []
+            return [(i, str(i * len(self.panels[0][0]))) for i in range(many)] if self.shape and many > 1 else []
         return indices(self.shape[-2], many, tall >= EVERY)
 
     def _columns(self, wide: float) -> list[tuple[int, str]]:
@@ -266,14 +266,25 @@ def numbered(made: Heat, value: dict) -> Heat:
     if not elements or made.of:
         return made
     words = [text.number(float(one) if one in text.WORDS else one, 3) for one in elements]
-    wide = min(PER_ROW, len(words)) if made.form == "bars" else value["shape"][-1]
-    tall = len(elements) if made.form == "bars" else len(made.panels[0])
-    in_rows = lambda all_of_them: [all_of_them[i : i + wide] for i in range(0, len(all_of_them), wide)]
-    in_panels = lambda rows: [rows[i : i + tall] for i in range(0, len(rows), tall)]
     shades = [shade for panel in made.panels for row in panel for shade in row]
-    new = replace(made, panels=in_panels(in_rows(shades)), words=in_panels(in_rows(words)), shape=value["shape"])
-    new.line = text.nested(value["summary"]["values"])
-    return new if new.size[0] <= ROW else made
+    vector, line = made.form == "bars", text.nested(value["summary"]["values"])
+    for wide in PER_ROW if vector else value["shape"][-1:]:
+        tall = len(words) if vector else len(made.panels[0])
+        panels, numbers = grouped(shades, wide, tall), grouped(words, wide, tall)
+        new = replace(made, panels=panels, words=numbers, shape=value["shape"], line=line)
+        if new.size[0] <= ROW:
+            return new
+    return made
+
+
+def grouped(cells: list, wide: int, tall: int) -> list[list[list]]:
+    """Return cells in rows of `wide`, and these in panels of `tall`.
+
+    >>> grouped([1, 2, 3, 4, 5, 6], 2, 2)
+    [[[1, 2], [3, 4]], [[5, 6]]]
+    """
+    rows = [cells[i : i + wide] for i in range(0, len(cells), wide)]
+    return [rows[i : i + tall] for i in range(0, len(rows), tall)]
 
 
 def in_blocks(numbers: Sequence[float]) -> str:
