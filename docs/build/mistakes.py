@@ -7,9 +7,13 @@ import re
 import textwrap
 from pathlib import Path
 
+import minigrad
 from tests.marks import MARK, without_marks
 from tests.mistakes import Mistake, body, collection
-from tests.mistakes.test_mistakes import said
+from tests.mistakes.test_mistakes import MODES, said
+from viz.cards.error import headline
+from viz.drawing import Drawing
+from viz.programs.failures import record_of_failure
 
 from . import ROOT
 
@@ -30,13 +34,13 @@ WHERE = {
 }
 
 
-def page(theme: str, mistakes: list[Mistake]) -> str:
-    """Return the page of a theme."""
-    return "\n".join([f"# {theme}\n", *map(section, mistakes)])
+def page(theme: str, mistakes: list[Mistake], folder: Path) -> str:
+    """Return the page of a theme, with pictures in a folder."""
+    return "\n".join([f"# {theme}\n", *[section(mistake, picture(mistake, folder)) for mistake in mistakes]])
 
 
-def section(mistake: Mistake) -> str:
-    """Return the text of one mistake, with an anchor."""
+def section(mistake: Mistake, shown: str) -> str:
+    """Return the text of one mistake, with an anchor and what shows its picture."""
     _, _, why = mistake.text.partition("\n\n")
     says = mistake.says if isinstance(mistake.says, str) else mistake.says.__name__
     gives = f"gives the warning `{says}`" if says.islower() else f"raises `{says}`"
@@ -44,7 +48,8 @@ def section(mistake: Mistake) -> str:
         f"## {title(mistake)} {{ #{mistake.slug} }}\n\n{why}\n\n**The mistake**\n\n"
         f"```python\n{source(mistake.wrong)}\n```\n\n"
         f"minigrad {gives}{WHERE[mistake.under]}:\n\n"
-        f"```text\n{printed(mistake)}\n```\n\n**The corrected program**\n\n```python\n{source(mistake.corrected())}\n```\n"
+        f"```text\n{printed(mistake)}\n```\n\n{shown}"
+        f"**The corrected program**\n\n```python\n{source(mistake.corrected())}\n```\n"
     )
 
 
@@ -77,12 +82,47 @@ def on_page(lines: list[str]) -> str:
 def printed(mistake: Mistake) -> str:
     """Return minigrad's message, with the file named program.py and lines counted in the program on the page."""
     file, _ = mistake.place()
-    lines, first = body(mistake.wrong)
-    number = lambda line: len(on_page(lines[: line - first + 1]).splitlines())
     with contextlib.redirect_stdout(io.StringIO()):  # some mistakes print something
         text = said(mistake)
-    text = re.sub(re.escape(file) + r":(\d+)", lambda m: f"program.py:{number(int(m[1]))}", text)
+    text = re.sub(re.escape(file) + r":(\d+)", lambda m: f"program.py:{line_on_page(mistake, int(m[1]))}", text)
     return re.sub(MARK.replace("$", ""), "", text).replace(str(ROOT), "...")
+
+
+def picture(mistake: Mistake, folder: Path) -> str:
+    """Draw an error with sizes that do not fit, or one of backward; return what shows it, or "" for any other mistake."""
+    if isinstance(mistake.says, str):
+        return ""
+    quiet = contextlib.redirect_stdout(io.StringIO())
+    with quiet, contextlib.suppress(mistake.says), MODES[mistake.under](), minigrad.record(inside=True) as rec:
+        mistake.wrong()
+    made = (
+        None if rec.failure is None or not rec.failure.knows else record_of_failure(rec, title(mistake), "program.py")
+    )
+    error = (made or {}).get("error")
+    if made is None or not (error["phase"] == "backward" or any(one["marked"] for one in error["shapes"])):
+        return ""
+    for where in [error["where"], *[one["where"] for one in (*error["lines"], *made["ops"], *made["backwards"])]]:
+        if where["file"] == mistake.place()[0]:
+            where["file"], where["line"], where["code"] = (
+                "program.py",
+                line_on_page(mistake, where["line"]),
+                uncommented(where),
+            )
+    made["program"]["iteration"] = headline(error)
+    drawing = Drawing(made, tuple(made["program"]["passes"]))
+    (folder / f"{mistake.slug}.svg").write_text(drawing.svg(), encoding="utf-8")
+    return f"![{drawing.alt()}]({mistake.slug}.svg)\n\n"
+
+
+def uncommented(where: dict) -> str:
+    """Return the code of a line without a mark."""
+    return re.sub(MARK, "", where["code"]).rstrip()
+
+
+def line_on_page(mistake: Mistake, line: int) -> int:
+    """Return the number of a line in the program on the page."""
+    lines, first = body(mistake.wrong)
+    return len(on_page(lines[: max(line - first + 1, 1)]).splitlines())
 
 
 def write(folder: Path) -> None:
@@ -94,7 +134,7 @@ def write(folder: Path) -> None:
     parts = [INDEX.format(count=len(collection()))]
     for file, mistakes in files.items():
         theme = (inspect.getmodule(mistakes[0].wrong).__doc__ or "").rstrip(".")
-        (folder / file).write_text(page(theme, mistakes), encoding="utf-8")
+        (folder / file).write_text(page(theme, mistakes, folder), encoding="utf-8")
         parts.append(f"## {theme}\n\n" + "".join(f"- {link(one)}\n" for one in mistakes))
     (folder / "index.md").write_text("\n".join([*parts, by_name(collection())]), encoding="utf-8")
 

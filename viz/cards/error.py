@@ -68,10 +68,10 @@ def operand(graph: Graph, shape: dict) -> str:
 
 
 def size_rows(shapes: list[dict]) -> Iterator[list[Run]]:
-    """Yield the operands' names and sizes in columns; those that do not fit have a style apart, and arrows around them.
+    r"""Yield the operands' names and sizes in columns; those that do not fit have a style apart, and brackets.
 
     >>> shapes = [{"name": "x", "sizes": ["2", "3", ""], "marked": [1]}, {"name": "w", "sizes": ["", "4", "5"], "marked": [1]}]
-    >>> ["".join(words for words, _ in row) for row in size_rows(shapes)]
+    >>> ["".join(words for words, _ in row).replace("\u00a0", " ") for row in size_rows(shapes)]
     ['x   2 [3]', 'w     [4]  5 ']
     """
     columns = list(zip(*[one["sizes"] for one in shapes]))
@@ -84,4 +84,4 @@ def size_rows(shapes: list[dict]) -> Iterator[list[Run]]:
             row.append(((f"[{size}]" if wrong else f" {size} ").rjust(width), "wrong" if wrong else "value"))
         while not row[-1][0].strip():
             row.pop()
-        yield row
+        yield [(words.replace(" ", "\u00a0"), style) for words, style in row]  # browsers drop other spaces
