@@ -361,7 +361,7 @@ class Graph:
                 if value in held and node.kind != "transfer":
                     node.held.append(Held(value, flow))
                     continue
-                if value in hidden and (i or "." in self.values[value]["name"]):
+                if value in hidden and (i or "." in (self.values[value].get("name") or "")):
                     node.held += [Held(value)] * (not i)
                     continue
                 if value in made and made[value][0] in homes:
