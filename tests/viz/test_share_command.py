@@ -140,7 +140,8 @@ def test_an_address_that_is_no_site_is_refused(net, site):
 def test_embed_prints_a_sandboxed_frame(net):
     frame, _ = share(net, "net.py:loss", "--embed")
     assert re.fullmatch(
-        r'<iframe title="[^"<>]+" sandbox="allow-scripts allow-downloads"[^<>]* src="https://[^"<>]+"></iframe>\n', frame
+        r'<iframe title="[^"<>]+" sandbox="allow-scripts allow-downloads"[^<>]* src="https://[^"<>]+"></iframe>\n',
+        frame,
     )
 
 
