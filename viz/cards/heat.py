@@ -16,7 +16,7 @@ from ..layout.style import LEVELS, measure
 from .scales import Cells, Scale, cells_of, form_of, scale_of
 
 WIDE, TALL = 96.0, 48.0  # the largest picture of a matrix or of a row of panels
-CELLS, LONG, ROW = 32, 96.0, 340.0  # up to so many rows and columns: the longest side of a matrix, and of a row of them
+CELLS, LONG, ROW = 32, 96.0, 340.0  # up to CELLS rows and columns: the longest side of a matrix, and of a row of them
 BESIDE = {"values": 26.0, "grads": 12.0}  # the height of a picture beside two lines and one line, in a brief picture
 BARS = 30.0  # the height of bars
 APART = 4.0  # between panels
