@@ -34,6 +34,7 @@ def opened(viewer, **options):
     page = viewer(programs.recorded(loss, tensor(0.7), tensor(-1.3), passes=("forward", "backward")), **options).press(
         "b"
     )
+    page.page.evaluate("document.getElementById('short').click()")  # cards with all rows
     page.page.evaluate("minigrad.set('w', 0.123)")
     page.page.wait_for_timeout(300)
     return page.press("l")
