@@ -26,18 +26,7 @@ from typing import Any
 
 from ..text import clean
 
-PACKAGES = (
-    "minigrad",
-    "numpy",
-    "ml_dtypes",
-    "scipy",
-    "numba",
-    "llvmlite",
-    "optree",
-    "matplotlib",
-    "rich",
-    "cyclopts",
-)
+PACKAGES = ("minigrad", "numpy", "ml_dtypes", "scipy", "numba", "llvmlite", "optree", "matplotlib", "rich", "cyclopts")
 OPTIONAL = {"torch": "for comparisons", "numba_cuda": "for kernels on a GPU", "sklearn": "for the digits of the demo"}
 VECTORS = ("avx", "avx2", "fma", "avx512f", "neon", "sve")  # vector instructions, under LLVM's names
 LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OPENBLAS_CORETYPE", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
