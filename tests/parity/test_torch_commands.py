@@ -197,6 +197,7 @@ def test_a_module_gets_an_example_that_its_layers_take_and_that_is_said(folder, 
 def test_a_module_is_called_with_what_is_given(folder):
     made, said = record(folder, "net.py:layer", "--args", "torch.ones(5, 3)")
     assert [5, 3] in [v["shape"] for v in made["values"]] and not said
+    assert {op["where"]["file"] for op in made["ops"]} == {""}  # no line of the program calls it
 
 
 def test_step_diff_and_explain_take_it_as_well(folder):

@@ -202,6 +202,7 @@ def test_views_are_on_the_card_of_the_operation_that_they_look_at():
     names = [node.record["name"] for node in few.graph.nodes if node.is_op]
     assert names[0] == "matmul" and "reshape" not in names and "transpose" not in names
     assert few.graph.operations == every.graph.operations == len(every.graph.ops) == 16
+    assert fold(fold(few.graph, 5), 2).operations == 16  # a box in a box counts them once
     assert few.graph.nodes[-1].record["name"] == "sum" and "then .reshape(" in few.text() and "x.T @ w" in few.text()
     assert all(edge.flow for edge in few.graph.edges if few.graph.name(edge.value) not in ("x",))
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from .. import text
 from ..graph.drawn_graph import Graph, Node
+from ..graph.modules import ids_of
 
 STEPS = 5  # shades of the looks tint-1 to tint-5
 
@@ -56,7 +57,7 @@ def seconds(graph: Graph, node: Node, shown: str) -> float:
     """Return the time of an operation, or of all operations in a box, in a pass."""
     if not node.is_op:
         return 0.0
-    ops = node.record["folded"]["ops"] if node.kind == "fold" else [node.record["id"], *node.record.get("hides", ())]
+    ops = ids_of(node.record)
     return sum(graph.times[shown][op] for op in ops)
 
 

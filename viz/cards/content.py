@@ -16,6 +16,7 @@ from ..graph import cuts
 from ..graph.backward_passes import Origin, after, beginning
 from ..graph.drawn_graph import Edge, Graph, Node, is_detached
 from ..graph.functions import summary
+from ..graph.modules import ids_of
 from ..layout.orientation import WAYS
 from ..layout.style import measure
 from ..ranks import travelling
@@ -117,18 +118,15 @@ def flow_label(graph: Graph, edge: Edge) -> list[Line]:
     """Return the label of an edge in backward: the formula of the contribution, and its value."""
     if edge.flow is None:
         return []
-    formula, latex = formula_of(graph, edge), edge.flow.get("latex")
+    formula, latex, room = formula_of(graph, edge), edge.flow.get("latex"), graph.view.label_columns
     if written := in_brackets(edge.target.record, formula):
-        return [Line([(text.cut(text.clean(graph.words(written)), graph.view.label_columns), "flow")]), *given_lines(
-            graph, edge, graph.view.label_columns)]  # fmt: skip
+        return [Line([(text.cut(graph.words(written), room), "flow")]), *given_lines(graph, edge, room)]
     if graph.view.brief and formula:
-        room = (
-            graph.view.label_columns if len(edge.target.inputs) < 3 else graph.view.columns * 3 // 5
-        )  # beside two others
+        room = room if len(edge.target.inputs) < 3 else graph.view.columns * 3 // 5  # beside two others
         return [Line([(text.cut(flow_formula(graph, edge), room), "flow")])]
     # the only label of a card may be nearly as wide as the card
     alone = len(edge.target.inputs) == 1 and not graph.view.slide
-    columns = graph.view.columns - 6 if alone else graph.view.label_columns
+    columns = graph.view.columns - 6 if alone else room
     lines = formula_lines(graph, formula, "flow", latex, columns, owner=edge.flow) if formula else []
     return lines + given_lines(graph, edge, columns)
 
@@ -192,14 +190,11 @@ def flow_text(cards: dict[str, Card], edge: Edge) -> list[str]:
 
 def words(card: Card, *passes: str, with_blocks: bool = False) -> list[str]:
     """Return the text on a card in these passes, line by line; `with_blocks` adds large values in block characters."""
-    lines = [line.text for block in card.head for line in block.lines]
+    lines = [line.text for block in card.head for line in block.lines] + body_words(card, with_blocks)
     sections = {id(block): block for name in passes for block in card.passes.get(name, ())}  # an error is in several
-    blocks = [*sections.values(), *card.foot]
-    return [
-        *lines,
-        *body_words(card, with_blocks),
-        *(lane_prefix(card, block) + line for block in blocks for line in block.texts(with_blocks)),
-    ]
+    for block in (*sections.values(), *card.foot):
+        lines += [lane_prefix(card, block) + line for line in block.texts(with_blocks)]
+    return lines
 
 
 def lane_prefix(card: Card, block: Block) -> str:
@@ -234,20 +229,15 @@ def _op_head(graph: Graph, node: Node) -> Block:
         whole = text.cut(name + rest, columns + 2)
         lines, shown = [Line([(whole[: len(name)], "name"), (whole[len(name) :], "call")])], ""
     elif len(name + of + call) > columns:
-        lines = [
-            Line([(name, "name"), (of, "call")]),
-            *(Line([(line, "call")]) for line in text.wrap(call, columns, graph.view.lines)),
-        ]
+        lines = [Line([(name, "name"), (of, "call")])]
+        lines += [Line([(line, "call")]) for line in text.wrap(call, columns, graph.view.lines)]
     if shown and shown != name:
         if len(name + of + call + shown) <= columns and not graph.view.tex:
             lines[0].right = (shown, "formula")
         else:
             lines += formula_lines(graph, shown, "formula", mathematics.of(graph, shown), columns)
     lines += [Line([(line, "formula")]) for line in statements(graph, op)]
-    tags = ["custom Function"] * (node.kind == "function") + ["in place"] * bool(op.get("inplace"))
-    tags += ["update"] * (op["phase"] == "update")
-    tags += [text.shorten(" › ".join(op["layer"]), columns)] if op.get("layer") else []
-    tags += [many] if (many := at_once(graph, op)) else []
+    tags = tags_of(graph, node, columns)
     tags += ["output"] * any(value in graph.outputs for value in node.outputs)
     tags += [text.shorten(f"then {', '.join(op['then'])}", columns)] if op.get("then") else []
     lines += [Line([(" · ".join(tags), "tag")])] if tags else []
@@ -258,6 +248,15 @@ def _op_head(graph: Graph, node: Node) -> Block:
     lines += [Line([(text.shorten(inside, columns), "tag")])] if inside else []
     lines += [Line([(line, "sum")]) for line in text.wrap(op.get("note", ""), columns, 3) if line]
     return Block("head", lines)
+
+
+def tags_of(graph: Graph, node: Node, columns: int) -> list[str]:
+    """Return what is known of an operation besides its call: its kind, and the transforms in which it runs."""
+    op = node.record
+    tags = ["custom Function"] * (node.kind == "function") + ["in place"] * bool(op.get("inplace"))
+    tags += ["update"] * (op["phase"] == "update")
+    tags += [text.shorten(" › ".join(op["layer"]), columns)] if op.get("layer") else []
+    return tags + list(filter(None, [at_once(graph, op)]))
 
 
 def _cuts(graph: Graph, node: Node) -> list[Line]:
@@ -285,9 +284,9 @@ def at_once(graph: Graph, op: dict) -> str:
     levels = [[size(i) for i in op["inputs"] if not isinstance(i, dict)], *seen]
     many = [max((a // b for a, b in zip(*pair) if b), default=1) for pair in pairwise(levels)]
     flows = [(edge["gives"], edge["input"]) for edge in op.get("edges", ())]
-    many = [n for n in many if n > 1] or [
-        n for n in [max((size(g) // size(v) for g, v in flows if size(v)), default=1)] if n > 1
-    ]
+    if max(many, default=1) < 2:
+        many = [max((size(g) // size(v) for g, v in flows if size(v)), default=1)]
+    many = [n for n in many if n > 1]
     return f"vmap: {' × '.join(map(str, many))} at once" if many else ""
 
 
@@ -313,7 +312,7 @@ def called(graph: Graph, node: Node) -> tuple[str, str, str]:
         return (name, call[len(name) :].removeprefix(".apply"), "") if same else (name, "", call)
     if op.get("lines") or not op["inputs"] and op["id"] == graph.failing:
         return name, "", ""
-    operands = [_constant(i) if isinstance(i, dict) else text.shorten(graph.name(i), 16) for i in op["inputs"]]
+    operands = [constant(i) if isinstance(i, dict) else text.shorten(graph.name(i), 16) for i in op["inputs"]]
     if len(operands) > 5:
         operands = [*operands[:3], f"… {len(operands) - 3} more"]
     return name, f"({', '.join(operands)})", ""
@@ -360,9 +359,10 @@ def _leaf_head(graph: Graph, node: Node) -> Block:
     return Block("head", [*lines, *_cut_lines(graph, cuts.of_reads(graph, value))], value)
 
 
-def _constant(entry: dict) -> str:
-    constant = entry.get("const")
-    return text.shorten(text.number(constant) if isinstance(constant, (int, float)) else str(constant), 20)
+def constant(entry: dict) -> str:
+    """Return an argument that is no tensor as text."""
+    given = entry.get("const")
+    return text.shorten(text.number(given) if isinstance(given, (int, float)) else str(given), 20)
 
 
 def _value(graph: Graph, value: int, with_name: bool) -> Block:
@@ -377,10 +377,8 @@ def _value(graph: Graph, value: int, with_name: bool) -> Block:
         return Block("value", [Line([(words, "value")], (extent, "type") if extent else None)], value)
     made = heat_of(graph, entry, "values")
     lines = assigned(name, amount_of(graph, entry, made) if "values" in show else "", "value", graph.view)
-    if (before := entry.get("before")) is not None and "values" in show:  # of a training step
-        lines += [
-            Line([(f"before: {amount}", "type")]) for amount in [amount_of(graph, graph.values[before])] if amount
-        ]
+    before = graph.values.get(entry.get("before")) if "values" in show else None  # of a training step
+    lines += [Line([(f"before: {amount}", "type")])] if (amount := amount_of(graph, before)) else []
     if graph.view.brief:
         return Block("value", lines, value)
     lines += [Line([(text.kind_of(entry), "type")])] if "shapes" in show else []
@@ -388,28 +386,21 @@ def _value(graph: Graph, value: int, with_name: bool) -> Block:
 
 
 def _saved(graph: Graph, node: Node) -> list[Block]:
-    kept = graph.saved(node.record) if node.is_op and "saved" in graph.view.show else {}
-    again = "saved" in graph.view.show and not graph.again.isdisjoint(_ids(node))
+    if not node.is_op or "saved" not in graph.view.show:
+        return []
+    kept, again = graph.saved(node.record), not graph.again.isdisjoint(ids_of(node.record))
     blocks = [Block("saved", [Line([("computed again in backward", "saved")])])] if again else []
     if not kept:
         return blocks
-    if graph.view.brief:
-        return [Block("saved", [Line([(f"saved for backward: {text.size(sum(kept.values()))}", "saved")])]), *blocks]
-    if node.kind == "fold":
-        words = f"saved for backward: {len(kept)} values, {text.size(sum(kept.values()))}"
+    if graph.view.brief or node.kind == "fold":
+        many = "" if graph.view.brief else f"{len(kept)} values, "
+        words = f"saved for backward: {many}{text.size(sum(kept.values()))}"
         return [Block("saved", [Line([(words, "saved")])]), *blocks]
     items = [f"{text.shorten(graph.name(value), 24)} ({text.size(size)})" for value, size in list(kept.items())[:6]]
     items += [f"{len(kept) - 6} more"] if len(kept) > 6 else []
     items = [item.replace(" ", "\u00a0") for item in items]
     words = text.wrap("saved for backward: " + ", ".join(items), graph.view.columns + 6, 3)
     return [Block("saved", [Line([(line, "saved")]) for line in words]), *blocks]
-
-
-def _ids(node: Node) -> list[int]:
-    """Return the ids of the operations that a node stands for."""
-    if not node.is_op:
-        return []
-    return node.record["folded"]["ops"] if node.kind == "fold" else [node.record["id"]]
 
 
 def _gradients(graph: Graph, node: Node) -> list[Block]:

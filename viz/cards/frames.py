@@ -5,12 +5,13 @@ like any other, and outer cards stay where they are from pass to pass.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 
 from .. import text
 from ..graph.drawn_graph import Edge, Frame, Graph, Node
+from ..graph.modules import Region
 from ..layout.orientation import WAYS
 from ..layout.positions import Layout, Point, layout
 from . import content as closed
@@ -108,10 +109,7 @@ class OpenCard(Card):
         """Return the middle of a port's side in its room: behind (-1), ahead (1), or its centre (0)."""
         card = room.cards[key]
         (x, y), (dx, dy) = room.placed.corners[key], self.way.ahead
-        return (
-            x + card.width / 2 * (1 + ahead * dx),
-            y + card.height / 2 * (1 + ahead * dy),
-        )
+        return (x + card.width / 2 * (1 + ahead * dx), y + card.height / 2 * (1 + ahead * dy))
 
     def leads(self, name: str) -> Iterator[tuple[list[Point], bool, bool]]:
         """Yield the lines between border and ports on the paper: points, True if it enters the room, True if an entry."""
@@ -179,11 +177,7 @@ def room_of(graph: Graph, frame: Frame, passes: Sequence[str]) -> Room:
 
 def title(graph: Graph, node: Node, words: str, notes: Sequence[str]) -> Block:
     """Return the head of a frame: its title, what else is known of the operation and of the pass, and its line."""
-    op = node.record
-    tags = ["custom Function"] * (node.kind == "function") + ["in place"] * bool(op.get("inplace"))
-    tags += [text.shorten(" › ".join(op["layer"]), COLUMNS)] if op.get("layer") else []
-    tags += [many] if (many := closed.at_once(graph, op)) else []
-    tags += notes
+    op, tags = node.record, [*closed.tags_of(graph, node, COLUMNS), *notes]
     where = text.source(op.get("where")) if "lines" in graph.view.show else ""
     lines = [Line([(words, "name")]), *([Line([(" · ".join(tags), "tag")])] if tags else [])]
     lines += [Line([(line, "sum")]) for line in text.wrap(op.get("note", ""), COLUMNS, 3) if line]
@@ -206,6 +200,21 @@ def port_of(card: OpenCard, ports: dict[int, str], place: int, name: str) -> str
     key = ports.get(place) or next(iter(card.seen_in(name).cards))
     inner = card.seen_in(name).cards[key]
     return port_of(inner, {}, 0, "forward") if isinstance(inner, OpenCard) else key
+
+
+def clustered(graph: Graph, drawn: dict[str, list[str]], in_module: Callable, in_lane: Callable) -> list[str]:
+    """Return the lines that are `drawn` for each card within those of the frames of open modules and of lanes."""
+
+    def module(one: Region) -> list[str]:
+        inner = [line for part in one.inner for line in module(part)]
+        return in_module(one, inner + [line for node in one.nodes for line in drawn.pop(node.key)])
+
+    lines = [line for one in graph.regions for line in module(one)]
+    lanes: dict[int, list[str]] = {lane: [] for lane in range(len(graph.lanes))}
+    for node in (node for node in graph.nodes if node.key in drawn):
+        where = lanes[node.lanes[0]] if len(node.lanes) == 1 else lines
+        where += drawn[node.key]
+    return lines + [line for lane, inner in lanes.items() for line in in_lane(lane, inner)]
 
 
 def kinds_in(cards: dict[str, Card]) -> dict[str, None]:

@@ -13,7 +13,7 @@ from .. import text
 from ..graph.drawn_graph import Graph
 from ..layout.shapes import Group, Path, Text, outline
 from ..layout.style import LEVELS, measure
-from .scales import Cells, Scale, cells_of, form_of, scale_of
+from .scales import Cells, Scale, cells_of, form_of, grouped, scale_of
 
 WIDE, TALL = 96.0, 48.0  # the largest picture of a matrix or of a row of panels
 CELLS, LONG, ROW = 32, 96.0, 340.0  # up to CELLS rows and columns: the longest side of a matrix, and of a row of them
@@ -137,13 +137,11 @@ class Heat:
             for i, index in self._rows(tall) if p == 0 else ():
                 yield Text(start - 3, y + (i + 0.5) * tall + 3.4, index, "type", "end")
             columns = self._columns(wide)
-            for j, index in columns if len(columns) == len(self.panels[0][0]) else ():
-                yield Text(start + (j + 0.5) * wide, y - 2.5, index, "type", "middle")
-            for (_, index), end, anchor in zip(
-                columns, (start, start + across), ("start", "end")
-            ):  # not over the next matrix
-                if len(columns) < len(self.panels[0][0]):
-                    yield Text(end, y - 2.5, index, "type", anchor)
+            places = [(start + (j + 0.5) * wide, "middle") for j, _ in columns]
+            if len(columns) < len(self.panels[0][0]):  # the first and the last, not over the next matrix
+                places = [(start, "start"), (start + across, "end")]
+            for (_, index), (place_of, anchor) in zip(columns, places):
+                yield Text(place_of, y - 2.5, index, "type", anchor)
             if len(self.shape) > 2:
                 yield Text(start + across / 2, y - 2.5 - AXIS, place(p, self.shape[:-2]), "type", "middle")
 
@@ -275,16 +273,6 @@ def numbered(made: Heat, value: dict) -> Heat:
         if new.size[0] <= ROW:
             return new
     return made
-
-
-def grouped(cells: list, wide: int, tall: int) -> list[list[list]]:
-    """Return cells in rows of `wide`, and these in panels of `tall`.
-
-    >>> grouped([1, 2, 3, 4, 5, 6], 2, 2)
-    [[[1, 2], [3, 4]], [[5, 6]]]
-    """
-    rows = [cells[i : i + wide] for i in range(0, len(cells), wide)]
-    return [rows[i : i + tall] for i in range(0, len(rows), tall)]
 
 
 def in_blocks(numbers: Sequence[float]) -> str:

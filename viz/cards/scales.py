@@ -133,10 +133,18 @@ def cells_of(entry: dict) -> Cells | None:
     if len(elements) <= text.WHOLE or len(elements) != math.prod(shape) or "complex" in entry.get("dtype", ""):
         return None
     numbers, wide = [float(one) for one in elements], shape[-1]
-    rows = [numbers[i : i + wide] for i in range(0, len(numbers), wide)]
-    tall = shape[-2] if len(shape) > 1 else 1
-    panels = [rows[i : i + tall] for i in range(0, len(rows), tall)]
+    panels = grouped(numbers, wide, shape[-2] if len(shape) > 1 else 1)
     return Cells(panels[:PANELS], len(panels))
+
+
+def grouped(cells: list, wide: int, tall: int) -> list[list[list]]:
+    """Return cells in rows of `wide`, and these in panels of `tall`.
+
+    >>> grouped([1, 2, 3, 4, 5, 6], 2, 2)
+    [[[1, 2], [3, 4]], [[5, 6]]]
+    """
+    rows = [cells[i : i + wide] for i in range(0, len(cells), wide)]
+    return [rows[i : i + tall] for i in range(0, len(rows), tall)]
 
 
 def words_of(entry: dict) -> str:

@@ -26,18 +26,7 @@ from typing import Any
 
 from ..text import clean
 
-PACKAGES = (
-    "minigrad",
-    "numpy",
-    "ml_dtypes",
-    "scipy",
-    "numba",
-    "llvmlite",
-    "optree",
-    "matplotlib",
-    "rich",
-    "cyclopts",
-)
+PACKAGES = ("minigrad", "numpy", "ml_dtypes", "scipy", "numba", "llvmlite", "optree", "matplotlib", "rich", "cyclopts")
 OPTIONAL = {"torch": "for comparisons", "numba_cuda": "for kernels on a GPU", "sklearn": "for the digits of the demo"}
 VECTORS = ("avx", "avx2", "fma", "avx512f", "neon", "sve")  # vector instructions, under LLVM's names
 LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OPENBLAS_CORETYPE", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -174,13 +163,11 @@ def cache() -> Iterator[Finding]:
     yield Finding("kernels", filled if files else "none yet: `minigrad warmup` compiles the common ones")
     if len(now) < len(texts):
         yield Finding("kernels of other versions", len(texts) - len(now), f"delete them with rm -r {place}")
-    damaged = [f.name for f in binaries if not seal_is_valid(f)]
-    if damaged:
+    if damaged := [f.name for f in binaries if not seal_is_valid(f)]:
         yield Finding(
             "damaged kernels", damaged, "minigrad doctor --fix removes them; until then they are recompiled on use"
         )
-    unfinished = [f.name for f, _ in files if f.match(cache.UNFINISHED) and is_stale(f)]
-    if unfinished:
+    if unfinished := [f.name for f, _ in files if f.match(cache.UNFINISHED) and is_stale(f)]:
         yield Finding(
             "unfinished files", unfinished, "nothing: killed processes left them, the next write removes them"
         )

@@ -8,7 +8,7 @@ import re
 
 from .. import text
 from ..cards.content import flow_text, words
-from ..cards.frames import OpenCard, ends_of
+from ..cards.frames import OpenCard, clustered, ends_of
 from ..cards.parts import Card
 from ..graph.backward_passes import passed
 from ..graph.drawn_graph import Edge, Graph
@@ -65,16 +65,9 @@ def quoted(*lines: str, end: str = "") -> str:
 
 
 def _pass(graph: Graph, cards: dict[str, Card], name: str, prefix: str, theme: Theme) -> list[str]:
-    lines: list[str] = []
-    lanes: dict[int, list[str]] = {lane: [] for lane in range(len(graph.lanes))}
     drawn = {key: _node(graph, card, name, prefix, theme) for key, card in cards.items()}
-    lines += [line for one in graph.regions for line in _module(one, drawn, prefix, theme)]
-    for key, written in drawn.items():
-        where = lanes[cards[key].node.lanes[0]] if len(cards[key].node.lanes) == 1 else lines
-        where += written
-    for lane, inner in lanes.items():
-        cluster = f"cluster_{prefix.replace('-', '_')}lane_{lane}"
-        lines += [f"  subgraph {cluster} {{", f"  label={quoted(graph.lane_title(lane))}", *inner, "  }"]
+    lane = lambda number, inner: _cluster(f"{prefix}lane_{number}", f"label={quoted(graph.lane_title(number))}", inner)
+    lines = clustered(graph, drawn, lambda one, inner: _module(one, inner, prefix, theme), lane)
     for edge in graph.edges:
         start, end = ends_of(cards, edge, name)
         ends = f"{quoted(prefix + start)} -> {quoted(prefix + end)}"
@@ -99,15 +92,18 @@ def _node(graph: Graph, card: Card, name: str, prefix: str, theme: Theme) -> lis
     return [f"  {quoted(prefix + card.node.key)} {_written(attributes)}"]
 
 
-def _module(one: Region, drawn: dict[str, list[str]], prefix: str, theme: Theme) -> list[str]:
-    """Write the frame of an open module as a cluster, and take its cards out of those that are `drawn`."""
+def _cluster(key: str, about: str, inner: list[str]) -> list[str]:
+    """Return lines with a frame around them."""
+    cluster = re.sub(r"\W", "_", f"cluster_{key}")
+    return [f"  subgraph {cluster} {{", f"  {about}", *inner, "  }"]
+
+
+def _module(one: Region, inner: list[str], prefix: str, theme: Theme) -> list[str]:
+    """Write the frame of an open module as a cluster."""
     look = theme.looks["module"]
     about = {"id": quoted(prefix + one.key), "class": quoted("module"), "label": quoted(one.title)}
     about |= {"style": quoted("rounded,filled"), "fillcolor": quoted(look.fill), "color": quoted(look.stroke)}
-    inner = [line for part in one.inner for line in _module(part, drawn, prefix, theme)]
-    cards = [line for node in one.nodes for line in drawn.pop(node.key)]
-    cluster = re.sub(r"\W", "_", f"cluster_{prefix}{one.key}")
-    return [f"  subgraph {cluster} {{", f"  graph {_written(about)}", *inner, *cards, "  }"]
+    return _cluster(prefix + one.key, f"graph {_written(about)}", inner)
 
 
 def _frame(card: OpenCard, name: str, prefix: str, theme: Theme) -> list[str]:
@@ -115,13 +111,10 @@ def _frame(card: OpenCard, name: str, prefix: str, theme: Theme) -> list[str]:
     room = card.seen_in(name)
     frame = room.frame
     shown = "forward" if frame.shows == "forward" else name
-    cluster = re.sub(r"\W", "_", f"cluster_{prefix}{card.node.key}")
     look = theme.looks["frame"]
     style = {"style": "filled", "fillcolor": quoted(look.fill), "color": quoted(look.stroke)}
     about = {"id": quoted(prefix + card.node.key), "class": quoted(f"node {card.node.kind} open"), **style}
-    lines = [f"  subgraph {cluster} {{", f"  graph {_written({'label': quoted(frame.heading), **about})}"]
-    for inner in room.cards.values():
-        lines += _node(frame.graph, inner, shown, prefix, theme)
+    lines = [line for inner in room.cards.values() for line in _node(frame.graph, inner, shown, prefix, theme)]
     line = {"color": quoted(theme.looks["edge" + frame.hue].stroke)}
     for edge in frame.graph.edges:
         start, end = ends_of(room.cards, edge, shown)
@@ -129,7 +122,7 @@ def _frame(card: OpenCard, name: str, prefix: str, theme: Theme) -> list[str]:
         more = _edge(edge, room.cards, shown, theme) | line | ({"dir": "back"} if frame.turned else {})
         joined = " -> ".join(ends[::-1] if frame.turned else ends)
         lines.append(f"  {joined} {_written({'id': quoted(prefix + edge.key), **more})}")
-    return [*lines, "  }"]
+    return _cluster(prefix + card.node.key, f"graph {_written({'label': quoted(frame.heading), **about})}", lines)
 
 
 def _edge(edge: Edge, cards: dict[str, Card], name: str, theme: Theme) -> dict[str, str]:

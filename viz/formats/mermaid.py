@@ -5,29 +5,24 @@ the graph, so the backward pass runs from bottom to top, with its arrows in the 
 """
 
 from ..cards.content import flow_text, words
-from ..cards.frames import OpenCard, ends_of, kinds_in
+from ..cards.frames import TURNED, OpenCard, clustered, ends_of, kinds_in
 from ..cards.parts import Card
 from ..graph.backward_passes import passed
 from ..graph.drawn_graph import Graph
-from ..graph.modules import Region
 from ..layout.themes import LIGHT, Theme
 
+RECTANGLE = '["{}"]'
 SHAPES = {
-    "op": '["{}"]',
     "function": '[["{}"]]',
     "fold": '[("{}")]',
     "transfer": '[/"{}"/]',
-    "cut": '["{}"]',
-    "error": '["{}"]',
     "input": '(["{}"])',
     "parameter": '{{{{"{}"}}}}',
     "constant": '("{}")',
     "computed": '("{}")',
     "copy": '>"{}"]',
     "port": '(["{}"])',
-    "saved": '["{}"]',
 }
-TURNED = {"TB": "BT", "BT": "TB", "LR": "RL", "RL": "LR"}
 
 
 def mermaid(graph: Graph, cards: dict[str, Card], passes: list[str], theme: Theme = LIGHT) -> str:
@@ -64,29 +59,15 @@ def escaped(line: str) -> str:
 
 
 def _pass(graph: Graph, cards: dict[str, Card], name: str, prefix: str) -> list[str]:
-    lines: list[str] = []
-    lanes: dict[int, list[str]] = {lane: [] for lane in range(len(graph.lanes))}
     drawn = {key: _node(graph, card, name, prefix) for key, card in cards.items()}
-    lines += [line for one in graph.regions for line in _module(one, drawn, prefix)]
-    for key, written in drawn.items():
-        node = cards[key].node
-        where = lanes[node.lanes[0]] if len(node.lanes) == 1 else lines
-        where += written
-    for lane, inner in lanes.items():
-        lines += [
-            f'  subgraph {prefix}lane_{lane}["{graph.lane_title(lane)}"]',
-            *("  " + one for one in inner),
-            "  end",
-        ]
-    return lines + _edges(graph, cards, name, prefix)
+    module = lambda one, inner: _subgraph(_id(prefix, one.key), escaped(one.title), inner)
+    lane = lambda number, inner: _subgraph(f"{prefix}lane_{number}", graph.lane_title(number), inner)
+    return clustered(graph, drawn, module, lane) + _edges(graph, cards, name, prefix)
 
 
-def _module(one: Region, drawn: dict[str, list[str]], prefix: str) -> list[str]:
-    """Write the frame of an open module as a subgraph, and take its cards out of those that are `drawn`."""
-    inner = [line for part in one.inner for line in _module(part, drawn, prefix)]
-    cards = [line for node in one.nodes for line in drawn.pop(node.key)]
-    begin = f'  subgraph {_id(prefix, one.key)}["{escaped(one.title)}"]'
-    return [begin, *("  " + line for line in [*inner, *cards]), "  end"]
+def _subgraph(key: str, title: str, inner: list[str]) -> list[str]:
+    """Return lines with a frame around them."""
+    return [f'  subgraph {key}["{title}"]', *("  " + line for line in inner), "  end"]
 
 
 def _node(graph: Graph, card: Card, name: str, prefix: str) -> list[str]:
@@ -96,10 +77,9 @@ def _node(graph: Graph, card: Card, name: str, prefix: str) -> list[str]:
         inner = "forward" if frame.shows == "forward" else name
         lines = [line for one in shown.values() for line in _node(frame.graph, one, inner, prefix)]
         lines += _edges(frame.graph, shown, inner, prefix)
-        begin = f'  subgraph {_id(prefix, node.key)}["{escaped(frame.heading)}"]'
-        return [begin, *("  " + line for line in lines), "  end"]
+        return _subgraph(_id(prefix, node.key), escaped(frame.heading), lines)
     label = "<br/>".join(map(escaped, words(card, name)))
-    lines = [f"  {_id(prefix, node.key)}{SHAPES[node.kind].format(label or ' ')}:::{node.kind}"]
+    lines = [f"  {_id(prefix, node.key)}{SHAPES.get(node.kind, RECTANGLE).format(label or ' ')}:::{node.kind}"]
     if graph.outputs & set(node.outputs) and node.kind != "copy":
         lines.append(f"  class {_id(prefix, node.key)} output")
     return lines

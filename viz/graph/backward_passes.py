@@ -126,10 +126,8 @@ class Accumulated:
             if place is None:
                 listed.append(f"{bare(self.values[one['before']])} already there")
             else:
-                before = self.grads[place]
-                listed.append(
-                    f"{bare(self.values[before['gives']])} from {self.lines[before['run']] or 'an earlier backward'}"
-                )
+                gives, run = self.grads[place]["gives"], self.grads[place]["run"]
+                listed.append(f"{bare(self.values[gives])} from {self.lines[run] or 'an earlier backward'}")
         rest = [f"{many - shown} others"] if many > shown else []
         return f"now {text.gist(self.values[self.grads[last]['after']])}: {', '.join([*listed, *rest])}"
 
@@ -174,9 +172,8 @@ def _of_passes(op: dict, left_out: Collection[int], gone: Collection[int]) -> di
     edges = [edge for edge in op.get("edges", ()) if edge.get("run") not in left_out]
     saved = [{**one, "freed_by": None} if one.get("freed_by") in gone else one for one in op.get("saved", ())]
     inside = [ran for ran in op.get("inside", ()) if ran.get("run") not in left_out]
-    return (
-        {**op, "edges": edges, "saved": saved, "inside": inside} if edges or saved or inside or op.get("edges") else op
-    )
+    changed = edges or saved or inside or op.get("edges")
+    return {**op, "edges": edges, "saved": saved, "inside": inside} if changed else op
 
 
 def passes_from(record: dict) -> list[int]:

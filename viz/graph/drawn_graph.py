@@ -16,7 +16,7 @@ from .. import text
 from ..layout.style import STYLES
 from ..view import PASSES, SMALL, WHOLE, View
 from .backward_passes import Accumulated, Origin, origins
-from .modules import open_modules, with_variables
+from .modules import ids_of, open_modules, tensors, with_variables
 
 MANY, FAR = 3, 8  # a leaf with more uses, or a use more operations after the first, is drawn as a copy
 
@@ -114,14 +114,11 @@ class Graph:
     def __init__(self, record: dict, view: View = WHOLE, whole: Graph | None = None):
         self.record, self.view = with_variables(record) if whole is None else record, view
         # a backward operation that was itself differentiated is part of the program
-        self.ops = [
-            op
-            for op in self.record["ops"]
-            if op["phase"] in ("forward", "update") or op["phase"] == "backward" and op.get("edges")
-        ]
+        drawn = lambda op: op["phase"] in ("forward", "update") or op["phase"] == "backward" and op.get("edges")
+        self.ops = [op for op in self.record["ops"] if drawn(op)]
         self.error: dict | None = record.get("error")  # the exception with which the program ended
         self.failing = None if self.error is None else self.error["op"]  # the operation that raised
-        self.special: dict | None = None if whole is None or whole.special is None else whole.special
+        self.special: dict | None = None if whole is None else whole.special
         if whole is None:
             self._read()
         else:
@@ -143,9 +140,8 @@ class Graph:
         self._build()
         self.shown = {value for node in self.nodes for value in node.outputs}
         self.shown |= {held.value for node in self.nodes for held in node.held}
-        self.regions, self.alone = open_modules(
-            self
-        )  # frames of modules; by card, the module that runs only its operation
+        # frames of modules; by card, the module that runs only its operation
+        self.regions, self.alone = open_modules(self)
         self.scales: dict | None = None  # the colour scales of its heat maps, when they are known (scales.py)
         self.back: dict[int, list[dict]] = defaultdict(list)  # gradient contributions by value
         for use in (*self.edges, *(held for node in self.nodes for held in node.held)):
@@ -160,8 +156,7 @@ class Graph:
         if not node.is_op:
             return found.get((name, "value", node.outputs[0]), "")
         op = node.record
-        ids = op["folded"]["ops"] if "folded" in op else [op["id"], *op.get("hides", ())]
-        return "; ".join(found[name, "op", i] for i in ids if (name, "op", i) in found)
+        return "; ".join(found[name, "op", i] for i in ids_of(op) if (name, "op", i) in found)
 
     def specials(self) -> dict[tuple[str, str, int], str]:
         """Return where each pass has its first NaN and infinity."""
@@ -174,13 +169,13 @@ class Graph:
     @property
     def operations(self) -> int:
         """The number of operations, including those inside boxes and hidden views."""
-        return sum(len(op["folded"]["ops"]) if "folded" in op else 1 + len(op.get("hides", ())) for op in self.ops)
+        return sum(len(ids_of(op)) for op in self.ops)
 
     @property
     def ranks(self) -> str:
         """The number of ranks as text, such as "4 ranks"; "" for a record of one process."""
         many = sum(len(lane["ranks"]) for lane in self.lanes)
-        return f"{many} rank{'s' * (many > 1)}" if many else ""
+        return text.counted(many, "rank") if many else ""
 
     def name(self, value: int) -> str:
         """Return the name of a value."""
@@ -386,7 +381,7 @@ class Graph:
 
     def take_out(self, node: Node) -> None:
         """Give the parameters inside an operation's card cards and edges, in the order of its arguments."""
-        order = [value for value in node.record["inputs"] if not isinstance(value, dict)]
+        order = tensors(node.record)
         for held in node.held:
             leaf = Node(f"value-{held.value}", self.kind(held.value), self.values[held.value], [held.value])
             self.nodes.insert(self.nodes.index(node), leaf)

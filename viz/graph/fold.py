@@ -16,7 +16,7 @@ from .. import text
 from ..view import SMALL
 from . import cuts
 from .drawn_graph import Graph
-from .modules import ids_of, module_name, module_title, steps_of
+from .modules import ids_of, module_name, module_title, steps_of, tensors
 from .repeats import loop_of, mark, repeats
 from .views import grouped, hidden_views, name_hidden, without_dead_ends, words_after
 
@@ -290,10 +290,9 @@ class Uses:
         self.first: dict[int, int] = {}  # by value, the index of the first operation that reads it
         self.last: dict[int, float] = {}  # and of the last one; outputs are read after all operations
         for place, op in enumerate(graph.ops):
-            for value in op["inputs"]:
-                if not isinstance(value, dict):
-                    self.first.setdefault(value, place)
-                    self.last[value] = place
+            for value in tensors(op):
+                self.first.setdefault(value, place)
+                self.last[value] = place
         self.last |= dict.fromkeys(graph.outputs, inf)
 
     def outside(self, value: int, box: Box) -> bool:
@@ -312,7 +311,7 @@ class Uses:
         """Build the record's entry for a box: inputs, outputs, saved tensors and gradient contributions."""
         graph, ops = self.graph, self.graph.ops[box.start : box.stop]
         made = {value for op in ops for value in op["outputs"]}
-        read = dict.fromkeys(v for op in ops for v in op["inputs"] if not isinstance(v, dict) and v not in made)
+        read = dict.fromkeys(v for op in ops for v in tensors(op) if v not in made)
         inner = {v for v in read if not self.outside(v, box) and graph.kind(v) in ("parameter", "constant")}
         inputs = [v for v in read if v not in inner]
         outputs = [v for op in ops for v in op["outputs"] if self.outside(v, box)] or ops[-1]["outputs"]
@@ -335,7 +334,7 @@ class Uses:
             "folded": {
                 "kind": box.kind,
                 "times": box.times,
-                "ops": [i for op in ops for i in (*ids_of(op), *op.get("hides", ()))],
+                "ops": [i for op in ops for i in ids_of(op)],
                 "lines": lines_of(ops),
                 "cuts": [sentence for op in ops for sentence in cuts.sentences(graph, op)],
                 "names": dict(Counter(op.get("function") or op["name"] for op in ops).most_common()),

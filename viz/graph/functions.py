@@ -88,7 +88,7 @@ def summary(op: dict) -> str:
         return ""
     code = ((ops[0].get("where") or {}).get("code") or "").strip().splitlines()
     begun = f": {text.shorten(code[0], 40)}" + " …" * (len(ops) > 1 or len(code) > 1) if code else ""
-    return f"{len(ops)} operation{'s' * (len(ops) > 1)}{begun}"
+    return text.counted(len(ops), "operation") + begun
 
 
 def frames(graph: Graph, node: Node, wanted: set[str] | None, most: int | None) -> dict[str, Frame]:

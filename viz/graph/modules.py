@@ -47,8 +47,13 @@ class Region:
 
 
 def ids_of(op: dict) -> list[int]:
-    """Return the ids of the operations that an entry stands for."""
-    return op["folded"]["ops"] if "folded" in op else [op["id"]]
+    """Return the ids of the operations that an entry stands for, with hidden views."""
+    return op["folded"]["ops"] if "folded" in op else [op["id"], *op.get("hides", ())]
+
+
+def tensors(op: dict) -> list[int]:
+    """Return the values that an operation reads."""
+    return [value for value in op["inputs"] if not isinstance(value, dict)]
 
 
 def module_name(levels: Sequence[str]) -> str:
@@ -98,7 +103,7 @@ def with_variables(record: dict) -> dict:
             if own:
                 found[id(op)] = path
                 classes[now] = {**known.get(outermost, {}), "": outermost}
-            reads = [BEGUN.search(names.get(i, "")) for i in op["inputs"] if not isinstance(i, dict)]
+            reads = [BEGUN.search(names.get(i, "")) for i in tensors(op)]
             begun = next((one[1] for one in reads if one), "")
             layer, within = (begun, path) if begun else (layer, within)
             if layer and path == within:
@@ -117,8 +122,8 @@ def variable_of(op: dict, names: Mapping[int, str]) -> str:
     """Return the variable of the outermost module around an operation, from the names of its parameters; "" if unknown."""
     levels = op["module"]
     inside = f".{levels[-1]}." if len(levels) > 1 else "."
-    for value in op["inputs"]:
-        before, dot, rest = ("", "", "") if isinstance(value, dict) else names.get(value, "").partition(inside)
+    for value in tensors(op):
+        before, dot, rest = names.get(value, "").partition(inside)
         if dot and (len(levels) > 1 or "." not in rest):
             return before
     return ""

@@ -61,14 +61,9 @@ def place(op: dict) -> tuple:
 def loop_of(ops: list[dict]) -> str:
     """Return the head of the innermost loop around operations, as text; else the text of their first line."""
     where = ops[0].get("where") or {}
-    lines = {
-        (op.get("where") or {}).get("line") for op in ops if (op.get("where") or {}).get("file") == where.get("file")
-    }
-    heads = [
-        (end - start, head)
-        for start, end, head in loops(where.get("file") or "")
-        if lines <= set(range(start, end + 1))
-    ]
+    lines = {line for file, line, *_ in map(place, ops) if file == where.get("file")}
+    found = loops(where.get("file") or "")
+    heads = [(end - start, head) for start, end, head in found if lines <= {*range(start, end + 1)}]
     return text.clean(min(heads)[1] if heads else (where.get("code") or "").strip())
 
 

@@ -18,7 +18,8 @@ from minigrad.record.labels import tangent as tangent_name
 
 from .. import text
 from . import updates
-from .trimmed_record import parts_of, tensors
+from .modules import tensors
+from .trimmed_record import parts_of
 from .updates import Put
 
 BACKWARD, JVP = "-backward", "-jvp"  # hues of bands, as of edges
@@ -270,13 +271,7 @@ class Story:
 
     def constants_of_rules(self) -> dict[str, ast.expr]:
         """Return the numbers that rules of backward passes made for themselves, by label."""
-        read = {
-            value
-            for op in self.record["ops"]
-            if op["phase"] == "forward"
-            for value in op["inputs"]
-            if isinstance(value, int)
-        }
+        read = {value for op in self.record["ops"] if op["phase"] == "forward" for value in tensors(op)}
         found: dict[str, ast.expr] = {}
         for value in self.record["values"]:
             number = value["summary"].get("values")
@@ -361,7 +356,7 @@ class Story:
         for op in rules:
             of = self.by_id[op["of"]]
             flows = {flow["gives"]: flow["input"] for flow in of["edges"]}
-            read = list(dict.fromkeys(value for value in of["inputs"] if isinstance(value, int)))
+            read = list(dict.fromkeys(tensors(of)))
             made = [one for one in op["outputs"] if self.values[one]["kind"] == "gradient"] or op["outputs"]
             if of["phase"] == "forward" and len(made) == len(read):
                 flows = dict(zip(made, read)) | flows
@@ -378,7 +373,7 @@ class Story:
             free = op["band"] is None or self.bands[op["band"]]["hue"] == JVP
             if not free or not wanted.isdisjoint(op["outputs"]):
                 kept.append(op)
-                wanted.update(value for value in op["inputs"] if isinstance(value, int))
+                wanted.update(tensors(op))
         return kept[::-1]
 
 

@@ -5,12 +5,12 @@ updates: a record contains both, and a picture shows them on request.
 """
 
 from collections import Counter
-from collections.abc import Iterator
 from itertools import accumulate
 
 from ..view import SHOW
 from .backward_passes import total
 from .drawn_graph import Graph
+from .modules import tensors
 
 FLOWS = ("gradient", "tangent")
 FILLS = frozenset(("zero", "fill", "normal", "uniform"))  # in-place operations whose result ignores the earlier content
@@ -146,11 +146,6 @@ def averages_of(record: dict) -> set[int]:
             summed.update(op["outputs"])
             found.add(op["id"])
     return found
-
-
-def tensors(op: dict) -> Iterator[int]:
-    """Return the values that an operation reads."""
-    return (value for value in op["inputs"] if not isinstance(value, dict))
 
 
 def histories(record: dict, parameters: set[int]) -> set[int]:

@@ -13,6 +13,8 @@ from typing import Any
 
 from minigrad.record.labels import as_expression
 
+from .modules import tensors
+
 MOST = 4  # more parameters with equal statements share an operation
 
 Statement = tuple[str, ast.expr]  # the label of a tensor that is written, and its new content
@@ -129,11 +131,6 @@ def name_of(op: dict, values: dict[int, dict]) -> str:
     """Return the name of the parameter that an operation writes, which may have been noted before the write only."""
     after, before = values[op["outputs"][0]]["name"], values[op["inputs"][0]]["name"]
     return as_expression(after or before)
-
-
-def tensors(op: dict) -> list[int]:
-    """Return the values that an operation reads."""
-    return [value for value in op["inputs"] if isinstance(value, int)]
 
 
 # ---------------------------------------------------------------------- methods as arithmetic

@@ -10,6 +10,7 @@ from collections import Counter
 
 from ..view import SMALL
 from .drawn_graph import Graph, is_detached
+from .modules import tensors
 
 SHORT = 32  # characters of an expression that stands for a hidden value
 VIEWS = frozenset(
@@ -32,12 +33,11 @@ def without_dead_ends(graph: Graph) -> Graph:
         if plain and needed.isdisjoint(op["outputs"]):
             dropped.add(op["id"])
         else:
-            needed.update(v for v in op["inputs"] if not isinstance(v, dict))
+            needed.update(tensors(op))
     if not dropped or len(dropped) == len(graph.ops):
         return graph
-    return Graph(
-        {**graph.record, "ops": [op for op in graph.record["ops"] if op["id"] not in dropped]}, graph.view, graph
-    )
+    ops = [op for op in graph.record["ops"] if op["id"] not in dropped]
+    return Graph({**graph.record, "ops": ops}, graph.view, graph)
 
 
 def grouped(graph: Graph) -> list[list[dict]]:
@@ -49,13 +49,12 @@ def grouped(graph: Graph) -> list[list[dict]]:
     >>> [[op["name"] for op in group] for group in grouped(Graph({"program": {}, "values": values, "ops": ops}))]
     [['sin', 't'], ['exp']]
     """
-    tensors = {op["id"]: [v for v in op["inputs"] if not isinstance(v, dict)] for op in graph.ops}
-    uses = Counter(v for read in tensors.values() for v in read)
+    uses = Counter(v for op in graph.ops for v in tensors(op))
     groups: list[list[dict]] = []
     home: dict[int, list[dict]] = {}  # by value, the group that makes it
     waiting: dict[int, list[dict]] = {}  # by value, views of a leaf
     for op in graph.ops:
-        read = tensors[op["id"]]
+        read = tensors(op)
         view = op["name"] in VIEWS and len(read) == 1 and not any(map(op.get, ("function", "inplace", "cut")))
         if view and read[0] in home:
             group = home[read[0]]
@@ -78,12 +77,8 @@ def hidden_views(group: list[dict]) -> list[dict]:
 
 def name_hidden(graph: Graph, views: list[dict]) -> None:
     """Call the results of hidden views as the program writes them, so that q @ k.T is drawn so, unless a line names them."""
-    from minigrad.record.labels import (
-        GRAD,
-        TANGENT,
-        ShownNames,
-        tangent,
-    )  # the record was made by minigrad: no import time
+    # the record was made by minigrad: no import time
+    from minigrad.record.labels import GRAD, TANGENT, ShownNames, tangent
 
     shown = ShownNames([*graph.values.values()])
     for op in views:
@@ -103,7 +98,7 @@ def words_after(graph: Graph, views: list[dict]) -> list[str]:
     found: list[str] = []
     before: list[int] = []
     for op in views:
-        read, call = [v for v in op["inputs"] if not isinstance(v, dict)], op.get("call") or ""
+        read, call = tensors(op), op.get("call") or ""
         labels = [label for v in read if (label := graph.values[v].get("label"))]
         said = next((call[len(one) :] for one in labels if call.startswith((f"{one}.", f"{one}["))), op["name"])
         if said[0] in ".[" and read == before:

@@ -22,13 +22,7 @@ from .style import TEXTS, measure
 TIP = 8.0  # length of an arrow head
 RING = 4.0  # distance of the ring around an output
 PLUS = 9.0  # radius of the plus where contributions add up
-SHAPES = {
-    "op": ("round", 6),
-    "function": ("round", 6),
-    "fold": ("round", 6),
-    "transfer": ("round", 6),
-    "cut": ("round", 6),
-    "error": ("round", 6),
+SHAPES = dict.fromkeys(("op", "function", "fold", "transfer", "cut", "error"), ("round", 6)) | {
     "input": ("round", 16),
     "parameter": ("cut", 10),
     "constant": ("cut", 0),
@@ -164,9 +158,7 @@ class Placed:
         lines: list = []
         for points, enters, _ in card.leads(name):
             points = [(x + a, y + b) for a, b in points]
-            steps = [("M", *points[0])]
-            steps += [("C", *points[i], *points[i + 1], *points[i + 2]) for i in range(1, len(points) - 2, 3)]
-            lines.append(Path(steps, "edge" + frame.hue))
+            lines.append(Path(_curve(points), "edge" + frame.hue))
             if enters:
                 lines.append(Path(tip_back(points[::-1], 0.5), "tip" + frame.hue))
         left, top = (0.0, 0.0) if self.name == "together" else card.border(name)[:2]
@@ -205,10 +197,8 @@ class Placed:
             if block.heat:
                 across, below = block.heat_at
                 lines.append(block.heat.drawn(x + left + SIDE + across, begin + below))
-            own = (
-                block.value is not None and block.role in ("value", "parameter") and card.node.is_op and not self.inner
-            )
             known = None if self.inner else block.value
+            own = known is not None and block.role in ("value", "parameter") and card.node.is_op
             classes = block.role + (f" value-{known}" if known is not None else "")
             data = {} if known is None else {"value": known}
             items.append(Group(f"value-{block.value}" if own else "", classes, lines, data))
@@ -224,9 +214,7 @@ class Placed:
         look, back = self._look(edge), self.name == "backward" and not self.is_update(edge)
         into = isinstance(card, OpenCard) and edge.slot in card.seen_in(self.name).frame.entries  # goes on inside
         stop = 0 if back or into else TIP - 1
-        steps = [("M", *points[0])]
-        steps += [("C", *points[i], *points[i + 1], *points[i + 2]) for i in range(1, len(points) - 2, 3)]
-        steps.append(("L", end[0] - x * stop, end[1] - y * stop))
+        steps = [*_curve(points), ("L", end[0] - x * stop, end[1] - y * stop)]
         items: list = [Path(steps, "edge" + one) for one in self._looks(edge, look)]  # dashes lie over the line below
         if not back:
             items += [Path(_tip_at(end, (x, y)), "tip" + look)] * (not into)
@@ -295,6 +283,12 @@ class Placed:
         circle = outline(x - PLUS, y - PLUS, 2 * PLUS, 2 * PLUS, [PLUS] * 4, "round")
         sign = Text(x, y + TEXTS["plus"].size * 0.36, "+", "plus", "middle")
         return Group("", f"sum value-{value}", [Path(circle, "plus"), sign], {"value": value})
+
+
+def _curve(points: list[tuple[float, float]]) -> list[tuple]:
+    """Return the route of an edge as the steps of a path."""
+    curves = [("C", *points[i], *points[i + 1], *points[i + 2]) for i in range(1, len(points) - 2, 3)]
+    return [("M", *points[0]), *curves]
 
 
 def _label(lines: list[Line], flow: dict, middle: tuple[float, float], tip: str) -> Group:
@@ -366,20 +360,14 @@ def _tip_at(point: tuple[float, float], direction: tuple[float, float]) -> list[
     """Return a triangle with its tip at `point`, pointing along `direction`."""
     (x, y), (dx, dy) = point, direction
     back, side = (x - TIP * dx, y - TIP * dy), (3.8 * -dy, 3.8 * dx)
-    return [
-        ("M", x, y),
-        ("L", back[0] + side[0], back[1] + side[1]),
-        ("L", back[0] - side[0], back[1] - side[1]),
-        ("Z",),
-    ]
+    corners = [("L", back[0] + side[0], back[1] + side[1]), ("L", back[0] - side[0], back[1] - side[1])]
+    return [("M", x, y), *corners, ("Z",)]
 
 
 def tip_back(points: list[tuple[float, float]], gap: float) -> list[tuple]:
     """Return a triangle that points back along a curve, `gap` away from its start."""
-    (x0, y0), (x1, y1) = (
-        points[0],
-        next((p for p in points[1:] if math.dist(p, points[0]) > 1), (points[0][0], points[0][1] + 1)),
-    )
+    x0, y0 = points[0]
+    x1, y1 = next((p for p in points[1:] if math.dist(p, points[0]) > 1), (x0, y0 + 1))
     far = math.dist((x0, y0), (x1, y1))
     dx, dy = (x1 - x0) / far, (y1 - y0) / far
     return _tip_at((x0 + gap * dx, y0 + gap * dy), (-dx, -dy))

@@ -20,11 +20,7 @@ from .positions import Layout
 from .shapes import Group, Path, Text
 
 MARGIN, HEADING = 26.0, 56.0
-TITLES = {
-    "forward": "Forward pass",
-    "backward": "Backward pass",
-    "jvp": "JVP pass: values and tangents",
-}
+TITLES = {"forward": "Forward pass", "backward": "Backward pass", "jvp": "JVP pass: values and tangents"}
 WIDE = 1.4  # pictures with a larger ratio of width to height are stacked
 
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import ast
-import sys
 from copy import copy
 from typing import Any
 
@@ -22,7 +21,7 @@ from ..graph.trimmed_record import leading_to_outputs
 from ..programs.failures import show_in_notebook
 from ..programs.libraries import Libraries, leaves, library_of_tensor
 from ..programs.run_program import document_of
-from ..programs.tensor_names import names_of_tensors
+from ..programs.tensor_names import names_of_tensors, notebook_names
 from ..view import PASSES, WHOLE, View, passes_of, view_from
 from ..viewer.shared import carried_size, data_size
 from .plain_tensor import MOST, display, in_lines
@@ -112,8 +111,7 @@ def brief(drawing: Drawing) -> dict[str, str]:
 
 def name_after_cells(rec: Any) -> None:
     """Name values after the variables of the notebook: leaves, and results by their place in the graph."""
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    names = {key: value for key, value in getattr(shell, "user_ns", {}).items() if not key.startswith("_")}
+    names = notebook_names()
     rec.name_values(names_of_tensors(names))
     for name, value in names.items():
         if library_of_tensor(value) == "minigrad" and (number := rec.value_of(history(value))) is not None:

@@ -1,7 +1,6 @@
 """Models and state dicts in a notebook: a tree that opens, with a map of each tensor and of its gradient, and paths to copy."""
 
 import math
-import sys
 from collections.abc import Iterator, Mapping
 from html import escape
 from itertools import cycle
@@ -13,6 +12,7 @@ from minigrad.record.summary import summary
 from minigrad.record.values import bottom
 
 from .. import text
+from ..programs.tensor_names import notebook_names
 from .facets import facets
 
 LARGEST = 4_000_000  # elements of a tensor that are read for a map
@@ -194,6 +194,4 @@ def copied(path: str) -> str:
 
 def variable(what: Any) -> str:
     """Return the name of the notebook's variable that holds an object."""
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    names = getattr(shell, "user_ns", {})
-    return next((name for name, value in names.items() if value is what and not name.startswith("_")), "")
+    return next((name for name, value in notebook_names().items() if value is what), "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 from ..cards.error import headline
 from ..graph.trimmed_record import leading_to_outputs
 from .run_program import document_of
-from .tensor_names import names_of_tensors
+from .tensor_names import names_of_tensors, notebook_names
 
 
 def noted(recordings: Iterable, error: BaseException) -> Any:
@@ -46,8 +45,7 @@ def record_of_failure(rec: Any, name: str, file: str) -> dict | None:
 
 def show_in_notebook(error: BaseException, name: str) -> None:
     """Show the picture of an error in the notebook, if one runs and a recording has seen it; the caller raises the error."""
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    if shell is None:
+    if not (names := notebook_names()):
         return
     with suppress(Exception):  # the user's error matters
         from IPython.display import display
@@ -55,6 +53,6 @@ def show_in_notebook(error: BaseException, name: str) -> None:
         from ..drawing import Drawing
 
         if (rec := recording_in(error)) is not None:
-            rec.name_values(names_of_tensors({key: v for key, v in shell.user_ns.items() if not key.startswith("_")}))
+            rec.name_values(names_of_tensors(names))
             if (made := record_of_failure(rec, name or rec.program_name, rec.file)) is not None:
                 display(Drawing(made, tuple(made["program"]["passes"])))

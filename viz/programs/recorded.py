@@ -24,13 +24,7 @@ def validated(record: dict) -> dict:
 
 
 def recorded(
-    what: Any,
-    args: tuple,
-    passes: tuple[str, ...],
-    chosen: bool,
-    seeds: dict[str, Any],
-    caller: FrameType,
-    times: bool,
+    what: Any, args: tuple, passes: tuple[str, ...], chosen: bool, seeds: dict[str, Any], caller: FrameType, times: bool
 ) -> tuple[Any, dict[str, str]]:
     """Record a tensor, with names from its caller's variables, or a function; `chosen` tells that the user chose the passes.
 

@@ -21,7 +21,7 @@ from minigrad.record import schema
 from minigrad.record.callers import columns
 
 VIZ = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-COMMAND = VIZ + "libraries.py"  # the module that runs programs for the command line
+COMMAND = os.path.join(VIZ, "programs", "libraries.py")  # the module that runs programs for the command line
 OWN = (os.path.dirname(inspect.getfile(torch)) + os.sep, VIZ, PACKAGE)
 OPERATORS = {"radd": "add", "rmul": "mul", "rsub": "sub", "truediv": "div", "rpow": "pow",
              "rmatmul": "matmul", "floordiv": "floor_divide", "rfloordiv": "floor_divide", "mod": "remainder",

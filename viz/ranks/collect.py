@@ -18,7 +18,8 @@ from minigrad.record.transfers import transfer_entry
 
 from ..errors import Usage
 from ..graph.backward_passes import of_passes
-from ..graph.trimmed_record import leading_to_outputs, mentioned, tensors, with_transfers
+from ..graph.modules import tensors
+from ..graph.trimmed_record import leading_to_outputs, mentioned, with_transfers
 from ..programs.long_programs import WHOLE
 from ..programs.run_program import Program
 from ..programs.tensor_names import names_of_tensors

@@ -15,7 +15,8 @@ from minigrad.record.labels import tangent
 from minigrad.record.schema import SCHEMA
 
 from ..graph import updates
-from ..graph.trimmed_record import tensors
+from ..graph.modules import tensors
+from ..view import PASSES
 
 LABEL = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 
@@ -60,12 +61,10 @@ def merged(records: Sequence[dict], apart: bool = False) -> dict:
     lanes = [[rank] for rank in range(len(records))] if apart else lanes_of(records)
     parts = [_Part(i, ranks, records[ranks[0]], records) for i, ranks in enumerate(lanes)]
     made = _Merge(parts)
-    passes = [
-        name for name in ("forward", "backward", "jvp") if any(name in p.record["program"]["passes"] for p in parts)
-    ]
+    ran = {name for part in parts for name in part.record["program"]["passes"]}
     return {
         "schema": SCHEMA,
-        "program": {**records[0]["program"], "passes": passes},
+        "program": {**records[0]["program"], "passes": [name for name in PASSES if name in ran]},
         "values": made.values,
         "ops": made.ops,
         "outputs": [part.values[v] for part in parts for v in part.record["outputs"]],
@@ -121,7 +120,7 @@ class _Merge:
         """Add an output to the sender that the receiver reads; the gradient flows back from the receiver to the sender."""
         (received, *_), message = receiver["outputs"], len(self.values)
         like, gradient = self.values[received], self.gradients.get(received)
-        sent = next(tensors(sender), received)  # whose name the message has
+        sent = next(iter(tensors(sender)), received)  # whose name the message has
         label = f"{self.values[sent]['label'].rpartition('_r')[0]}_r{sender['transfers'][0]['rank']}_{message}"
         new = {"id": message, "name": "", "label": label, "kind": "computed", "lanes": sender["lanes"]}
         self.values.append({**like, **new})
@@ -177,9 +176,8 @@ def joined(ops: list[dict]) -> dict:
         return first
     lists = ("inputs", "outputs", "saved", "edges", "pushes", "transfers", "lanes")
     tangents = {value: tangent for op in ops for value, tangent in op["tangents"].items()}
-    return {**first, "call": "", "tangents": tangents} | {
-        key: [part for op in ops for part in op[key]] for key in lists
-    }
+    every = {key: [part for op in ops for part in op[key]] for key in lists}
+    return {**first, "call": "", "tangents": tangents, **every}
 
 
 def with_arithmetic(record: dict) -> dict:
@@ -200,13 +198,12 @@ def with_arithmetic(record: dict) -> dict:
         values[new]["shown"] = f"{name}.grad"
     copies = {}
     for op in record["ops"]:
-        if op["phase"] == "update" and op["name"] == "copy" and (source := [*tensors(op)][-1]) in reduced:
+        if op["phase"] == "update" and op["name"] == "copy" and (source := tensors(op)[-1]) in reduced:
             (copy,) = op["outputs"]
             copies[copy], values[source]["label"] = source, values[copy]["label"]  # its name in what reads it
     read = lambda i: i if isinstance(i, dict) else copies.get(i, i)
-    ops = [
-        {**op, "inputs": [*map(read, op["inputs"])]} for op in record["ops"] if copies.keys().isdisjoint(op["outputs"])
-    ]
+    kept = [op for op in record["ops"] if copies.keys().isdisjoint(op["outputs"])]
+    ops = [{**op, "inputs": [*map(read, op["inputs"])]} for op in kept]
     made = {**record, "values": [*values.values()]}
     for lane in range(len(record["lanes"])):
         own = [op for op in ops if op["phase"] == "update" and not op["transfers"] and op["lanes"] == [lane]]

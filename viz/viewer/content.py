@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from .. import text
-from ..cards.content import called, flow_formula, push_of, pushed
+from ..cards.content import called, constant, flow_formula, push_of, pushed
 from ..cards.error import error_texts
 from ..graph.backward_passes import which
 from ..graph.cuts import sentences
@@ -88,11 +88,8 @@ class Translator:
         if not graph.lanes:
             return {}
         names, titles = ([named(i) for i in range(len(graph.lanes))] for named in (graph.lane_name, graph.lane_title))
-        return {
-            "lanes": names,
-            "titles": titles,
-            "laneOf": [graph.lane(value["id"]) for value in graph.record["values"]],
-        }
+        lanes = [graph.lane(value["id"]) for value in graph.record["values"]]
+        return {"lanes": names, "titles": titles, "laneOf": lanes}
 
     def places(self, ids: Any) -> list[int]:
         """Return the list indices of values."""
@@ -174,22 +171,16 @@ class Translator:
             name: {block.lane: block.lines[0].text for block in travelling.waits(self.graph, node, name)}
             for name in self.graph.passes
         }
-        whom = lines[0].right[0] if lines[0].right else ""
-        return {
-            "whom": whom,
-            "details": [line.text for line in lines[1:] if line.left[0][1] != "tag"],
-            "waited": waited,
-        }
+        details = [line.text for line in lines[1:] if line.left[0][1] != "tag"]
+        return {"whom": lines[0].right[0] if lines[0].right else "", "details": details, "waited": waited}
 
     def _rule(self, node: Node) -> str:
-        moved = [
-            value for value in node.record["outputs"] if value in self.graph.tangents and self.graph.tangent(value)
-        ]
-        push = push_of(node, moved[0]) if moved else None
+        moved = next((value for value in node.record["outputs"] if self.graph.tangent(value)), None)
+        push = None if moved is None else push_of(node, moved)
         return "= " + text.clean(self.graph.said(pushed(node, push), push)) if push else ""
 
     def _input(self, entry: Any) -> Any:
-        return self.place.get(entry) if isinstance(entry, int) else [_constant(entry)]
+        return self.place.get(entry) if isinstance(entry, int) else [constant(entry)]
 
     def _saved(self, entry: dict) -> list:
         """Return a saved tensor's value, its bytes, and the operation whose backward frees it."""
@@ -326,8 +317,3 @@ def reads(node: Node) -> list[Edge]:
             flow = held.pop(0).flow if held and held[0].value == value else None
             found.append(Edge("", value, node, 0, node, len(found), flow))
     return found
-
-
-def _constant(entry: Any) -> str:
-    constant = entry.get("const") if isinstance(entry, dict) else entry
-    return text.shorten(text.number(constant) if isinstance(constant, (int, float)) else str(constant), 20)
