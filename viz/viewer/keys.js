@@ -45,20 +45,8 @@ const ACTIONS = {
   Escape: () => clearPaths() || leave(),
 };
 
-$("keys").append(
-  ...KEYS.map(([keys, meaning]) =>
-    el(
-      "tr",
-      {},
-      el(
-        "th",
-        { scope: "row" },
-        keys.split(" ").map((key) => el("kbd", {}, key)),
-      ),
-      el("td", {}, meaning),
-    ),
-  ),
-);
+const keysOf = (keys) => keys.split(" ").map((key) => el("kbd", {}, key));
+$("keys").append(...KEYS.map(([keys, meaning]) => namedRow(keysOf(keys), [meaning])));
 
 // The texts of the legend, by kind of card; it shows the kinds in this record.
 const SIGNS = {

@@ -95,28 +95,19 @@ function columnOf(lane, boxes, edges, rank, many) {
   const width = here.map((box) => (isBar(box) ? box.pads.get(lane) : box.w));
   const rows = Array.from({ length: many }, () => []);
   here.forEach((box, i) => rows[rank[box.index]].push(i));
-  const [up, down] = [here.map(() => []), here.map(() => [])];
+  const joined = [here.map(() => []), here.map(() => [])];
   const ways = new Map(); // by edge, its dummy nodes and their rows
   for (const edge of edges.filter((one) => laneOfEdge(one) === lane)) {
     const { source, target } = edge;
     const path = place.has(source) ? [[place.get(source), exitIn(source, lane, edge.value)]] : [];
-    const [top, low] = [rank[source.index], rank[target.index]];
-    for (let row = top + 1; row < low && low - top <= FAR_RANKS; row++) {
-      path.push([width.length, LANE / 2]);
-      listed(ways, edge).push([width.length, row]);
-      rows[row].push(width.length);
-      (width.push(LANE), up.push([]), down.push([]));
-    }
-    path.push([place.get(target), entryIn(target, lane, edge.slot)]);
-    const strong = source.leaf ? 1 : 5;
-    for (let i = 1; i < path.length; i++) {
-      const [[a, atA], [b, atB]] = [path[i - 1], path[i]];
-      down[a].push([b, atA, atB, strong]);
-      up[b].push([a, atB, atA, strong]);
-    }
+    const between = dummies(rank[source.index], rank[target.index], width, joined);
+    for (const [i, row] of between) rows[row].push(i);
+    ways.set(edge, between);
+    path.push(...between.map(([i]) => [i, LANE / 2]), [place.get(target), entryIn(target, lane, edge.slot)]);
+    join(path, source, joined);
   }
-  order(rows, width, [up, down]);
-  const x = across(rows, width, [up, down]);
+  order(rows, width, joined);
+  const x = across(rows, width, joined);
   const least = Math.min(0, ...x);
   const wide = Math.max(0, ...x.map((at, i) => at - least + width[i]));
   const whole = Math.max(wide + 2 * MARGIN, textWidth(data.titles[lane], "name") + 2 * MARGIN);

@@ -10,10 +10,8 @@ function drawFar() {
 
 onCamera = () => {
   if (screen) return; // the page is being printed
-  world.setAttribute(
-    "transform",
-    `translate(${camera.x.toFixed(1)} ${camera.y.toFixed(1)}) scale(${camera.k.toFixed(4)})`,
-  );
+  const { x, y, k } = camera;
+  world.setAttribute("transform", `translate(${x.toFixed(1)} ${y.toFixed(1)}) scale(${k.toFixed(4)})`);
   shadeEdges(graph.size);
   distant = paintFar();
   if (distant) unmount();
@@ -129,9 +127,8 @@ window.addEventListener("beforeprint", () => {
   if (graph.boxes.length > PRINTED) return;
   screen = { ...camera };
   far.hidden = true;
-  world.classList.remove("hidden");
+  drawWhole();
   world.setAttribute("transform", "");
-  mount(true);
   $("graph").setAttribute("viewBox", `-12 -12 ${graph.size.width + 24} ${graph.size.height + 40}`);
 });
 window.addEventListener("afterprint", () => {
@@ -189,14 +186,12 @@ function openView(whole = false) {
 
 function start() {
   describePage();
-  const modes = foldable;
-  const large = ops.length > MANY;
   $("fold").replaceChildren(
     el("option", { value: "none" }, "every operation"),
-    ...modes.map((mode) => el("option", { value: mode }, WORDS[mode])),
+    ...foldable.map((mode) => el("option", { value: mode }, WORDS[mode])),
     ...(ops.length > CROWD ? [el("option", { value: "stretch" }, "parts of equal size")] : []),
   );
-  $("fold").parentElement.hidden = !modes.length && !large;
+  $("fold").parentElement.hidden = !foldable.length && ops.length <= MANY;
   const sizes = colourings();
   $("colour").replaceChildren(
     el("option", { value: "" }, "kind"),

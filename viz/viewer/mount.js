@@ -23,6 +23,14 @@ function mount(everything = graph.boxes.length <= FEW) {
     if (!links.has(key)) (g.remove(), label?.remove(), mountedEdges.delete(key));
 }
 
+/** Draw the whole graph, also what is outside of the window. */
+function drawWhole() {
+  world.classList.remove("hidden");
+  drawOnly(null);
+  mount(true);
+  refresh();
+}
+
 function removeCard({ g, sum, rooms }) {
   g.remove();
   sum?.remove();
