@@ -124,9 +124,8 @@ function columnOf(lane, boxes, edges, rank, many) {
 function entryIn(box, lane, slot) {
   if (!isBar(box)) return box.entryAt(slot);
   const own = box.ins.map((edge, i) => [i, laneOf(edge.value), box.slots[i]]).filter(([, of]) => of === lane);
-  const before = own.filter(([i]) => i < slot).reduce((sum, [, , wide]) => sum + wide, 0);
-  const all = own.reduce((sum, [, , wide]) => sum + wide, 0);
-  return (box.pads.get(lane) - all) / 2 + before + box.slots[slot] / 2;
+  const wide = (some) => sum(some.map(([, , size]) => size));
+  return (box.pads.get(lane) - wide(own)) / 2 + wide(own.filter(([i]) => i < slot)) + box.slots[slot] / 2;
 }
 
 /** Return the position of an outgoing edge across the pad of a lane. */
@@ -142,9 +141,9 @@ function measureBar(box, card) {
   for (const lane of box.lanes) {
     const rows = card.rows.filter((row) => row.lane === lane).map(rowWidth);
     const labels = box.ins.map((edge, i) => (laneOf(edge.value) === lane ? box.slots[i] : 0));
-    wide.set(lane, Math.ceil(Math.max(64, ...rows.map((row) => row + 2 * SIDE), labels.reduce((a, b) => a + b, 0))));
+    wide.set(lane, Math.ceil(Math.max(64, ...rows.map((row) => row + 2 * SIDE), sum(labels))));
   }
-  const more = Math.max(0, card.width - [...wide.values()].reduce((a, b) => a + b, 0)) / box.lanes.length;
+  const more = Math.max(0, card.width - sum([...wide.values()])) / box.lanes.length;
   box.pads = new Map([...wide].map(([lane, w]) => [lane, w + more]));
   box.columns = new Map();
   box.entryAt = (slot) => {
@@ -156,10 +155,9 @@ function measureBar(box, card) {
 
 /** Draw the frames of the lanes, and their titles. */
 function mountLanes() {
-  layers.lanes.replaceChildren(
-    ...(graph.size.titled ?? []).flatMap(({ title, left, width, height }) => [
-      shape("rect", { class: "lane", x: left, y: 0, width, height, rx: 8 }),
-      shape("text", { class: "name lane-name", x: left + width / 2, y: 22, "text-anchor": "middle" }, title),
-    ]),
-  );
+  const drawn = ({ title, left, width, height }) => [
+    shape("rect", { class: "lane", x: left, y: 0, width, height, rx: 8 }),
+    shape("text", { class: "name lane-name", x: left + width / 2, y: 22, "text-anchor": "middle" }, title),
+  ];
+  layers.lanes.replaceChildren(...(graph.size.titled ?? []).flatMap(drawn));
 }

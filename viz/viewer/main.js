@@ -102,10 +102,10 @@ for (const [id, action] of Object.entries({
   ask: openHelp,
 }))
   $(id).addEventListener("click", action);
-for (const one of $("panes").children)
-  one.addEventListener("click", () =>
-    openPane(one.getAttribute("aria-expanded") === "true" ? "" : one.getAttribute("aria-controls")),
-  );
+for (const one of $("panes").children) {
+  const name = () => (one.getAttribute("aria-expanded") === "true" ? "" : one.getAttribute("aria-controls"));
+  one.addEventListener("click", () => openPane(name()));
+}
 document.addEventListener("pointerdown", ({ target }) => $("more").contains(target) || ($("more").open = false));
 $("more").addEventListener("keydown", ({ key }) => key === "Escape" && (($("more").open = false), $("more").firstElementChild.focus()));
 $("slider").addEventListener("input", () => go(stops[Number($("slider").value)]));
@@ -186,17 +186,14 @@ function openView(whole = false) {
 
 function start() {
   describePage();
-  $("fold").replaceChildren(
-    el("option", { value: "none" }, "every operation"),
-    ...foldable.map((mode) => el("option", { value: mode }, WORDS[mode])),
-    ...(ops.length > CROWD ? [el("option", { value: "stretch" }, "parts of equal size")] : []),
-  );
+  const options = (words) => Object.entries(words).map(([value, text]) => el("option", { value }, text));
+  const folds = Object.fromEntries(foldable.map((mode) => [mode, WORDS[mode]]));
+  const stretch = ops.length > CROWD ? { stretch: "parts of equal size" } : {};
+  $("fold").replaceChildren(...options({ none: "every operation", ...folds, ...stretch }));
   $("fold").parentElement.hidden = !foldable.length && ops.length <= MANY;
   const sizes = colourings();
-  $("colour").replaceChildren(
-    el("option", { value: "" }, "kind"),
-    ...sizes.map((size) => el("option", { value: size }, { grad: "gradient" }[size] ?? size)),
-  );
+  const named = Object.fromEntries(sizes.map((size) => [size, { grad: "gradient" }[size] ?? size]));
+  $("colour").replaceChildren(...options({ "": "kind", ...named }));
   $("colour").parentElement.hidden = !sizes.length;
   colourBy = sizes.includes(data.color) ? data.color : "";
   $("colour").value = colourBy;
