@@ -89,7 +89,7 @@ def test_swapped_gradients_are_named_in_the_drawing(folder):
     (folder / "swap.py").write_text(SWAPPED)
     text = minigrad(folder, "check", "swap.py:Swap", "-o", "swap.txt").stdout.decode()
     drawn = (folder / "swap.txt").read_text()
-    assert "gradients of x and y are swapped" in text and "the\n│  gradients of x and y are swapped" in drawn
+    assert "gradients of x and y are swapped" in text and "the gradients of x and y are\n│  swapped" in drawn
     assert "○  grad of x ✗" in drawn and "○  grad of y\n" in drawn
 
 
