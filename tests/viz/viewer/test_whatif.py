@@ -14,21 +14,6 @@ from . import programs
 pytestmark = pytest.mark.browser
 
 
-class MyCube(Function):
-    @staticmethod
-    def forward(x):
-        return x**3, 3 * x**2
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs, output[1])
-
-    @staticmethod
-    def backward(ctx, grad_output, grad_dx):
-        x, dx = ctx.saved_tensors
-        return grad_output * dx + grad_dx * 6 * x
-
-
 class LayerNorm(Function):
     @staticmethod
     def forward(ctx, x, w, b):
@@ -90,20 +75,8 @@ class Straight(Function):
         return grad_output
 
 
-class Scaled(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x**3
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return 3 * x**2 * grad_output
-
-
 def of_itself(x):
-    (dx,) = minigrad.autograd.grad(Scaled.apply(x).sum(), x, create_graph=True)
+    (dx,) = minigrad.autograd.grad(programs.Cube.apply(x).sum(), x, create_graph=True)
     return (dx**2 + x).sum()
 
 
@@ -117,7 +90,7 @@ def leaf(*numbers):
 
 
 PROGRAMS = {
-    "cube": (lambda x: MyCube.apply(x)[0].sum(), lambda: [leaf(1.0, 2.0, 3.0)]),
+    "cube": (lambda x: programs.MyCube.apply(x)[0].sum(), lambda: [leaf(1.0, 2.0, 3.0)]),
     "norm": (
         lambda x, w, b: (LayerNorm.apply(x, w, b) ** 2 * minigrad.arange(3.0)).sum(),
         lambda: [tensor([[0.3, 1.2, -0.5], [2.0, -1.0, 0.1]], requires_grad=True), leaf(1.0, 2.0, 0.5), leaf(0.1, 0.0, 0.2)],
