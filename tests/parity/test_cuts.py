@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import minigrad
-from tests.record.test_cuts import (
+from tests.record.test_cuts import (  # noqa: F401  collected here, with the library below
     CUTS,
     explained,
     frozen,
@@ -19,12 +19,6 @@ from tests.record.test_cuts import (
     test_no_tangent_is_behind_a_cut_that_stops_tangents,
 )
 from viz.pytorch.torch_recording import recording_of
-
-__all__ = [  # collected here with the library below
-    "test_a_cut_is_in_the_record_with_its_reason",
-    "test_each_format_says_that_no_gradient_passes",
-    "test_no_tangent_is_behind_a_cut_that_stops_tangents",
-]
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import minigrad
+from tests.functions import custom
 from tests.parity.in_both import same_in_both
 
 BOTH = (torch, minigrad)
@@ -51,17 +52,12 @@ def test_a_variable_is_torchs(lib, expression):
 )
 @same_in_both
 def test_a_weight_may_be_masked_through_data_between_two_uses(lib, use):
-    class Own(lib.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, w):
-            ctx.save_for_backward(x, w)
-            return x * w
-
-        @staticmethod
-        def backward(ctx, grad):
-            x, w = ctx.saved_tensors
-            return grad * w, grad * x
-
+    Own = custom(
+        "Own",
+        lib,
+        forward=lambda ctx, x, w: ctx.save_for_backward(x, w) or x * w,
+        backward=lambda ctx, grad: (grad * ctx.saved_tensors[1], grad * ctx.saved_tensors[0]),
+    )
     x, w = lib.ones(2, 2, requires_grad=True), lib.nn.Parameter(lib.full((2, 2), 0.5))
     names = {"F": lib.nn.functional, "Own": Own, "x": x, "w": w}
     first = eval(use, names)
@@ -165,9 +161,9 @@ def test_an_adaptive_softmax_refuses_torchs_targets(target):
 @pytest.mark.parametrize(
     "shape, groups", [((2, 2, 3), 1), ((4, 2, 3, 2), 2), ((3, 5, 1, 2, 3), 1), ((2, 2), 1), ((3, 2, 2), 2)]
 )
-def test_a_dirac_weight_is_torchs(shape, groups):
-    theirs, ours = (described(lambda lib=lib: lib.nn.init.dirac_(lib.ones(shape), groups)) for lib in BOTH)
-    assert ours == theirs
+@same_in_both
+def test_a_dirac_weight_is_torchs(lib, shape, groups):
+    return described(lambda: lib.nn.init.dirac_(lib.ones(shape), groups))
 
 
 def test_batch_norms_lose_their_running_statistics_as_in_torch():
@@ -210,27 +206,23 @@ def test_an_instance_norm_of_ones_own_says_how_many_dimensions_an_example_has(li
 
 
 # ---------------------------------------------------------------------- modules
-def test_hooks_of_all_modules_are_called_in_torchs_order():
-    seen = []
-    for lib in BOTH:
-        names = minigrad.as_torch() if lib is minigrad else None
-        module = names.torch.nn.modules.module if names else torch.nn.modules.module
-        calls = []
-        note = lambda what, calls=calls: lambda m, *args: calls.append((what, type(m).__name__, len(args)))
-        net = lib.nn.Sequential(lib.nn.Linear(2, 2), lib.nn.ReLU())
-        kinds = ("forward_pre_hook", "forward_hook", "full_backward_pre_hook", "full_backward_hook")
-        for kind in kinds:
-            getattr(net[0], f"register_{kind}")(note(f"own {kind}"))
-        handles = [getattr(module, f"register_module_{kind}")(note(kind)) for kind in kinds]
+@same_in_both
+def test_hooks_of_all_modules_are_called_in_torchs_order(lib):
+    calls = []
+    note = lambda what: lambda m, *args: calls.append((what, type(m).__name__, len(args)))
+    net = lib.nn.Sequential(lib.nn.Linear(2, 2), lib.nn.ReLU())
+    kinds = ("forward_pre_hook", "forward_hook", "full_backward_pre_hook", "full_backward_hook")
+    for kind in kinds:
+        getattr(net[0], f"register_{kind}")(note(f"own {kind}"))
+    with contextlib.nullcontext(lib) if lib is torch else minigrad.as_torch() as names:
+        handles = [getattr(names.nn.modules.module, f"register_module_{kind}")(note(kind)) for kind in kinds]
         net(lib.ones(1, 2, requires_grad=True)).sum().backward()
         calls.append("removed")
         for handle in handles:
             handle.remove()
         net(lib.ones(1, 2, requires_grad=True)).sum().backward()
-        seen.append(calls)
-        if names:
-            names.close()
-    assert seen[1] == seen[0] and len(seen[0]) > 12
+    assert len(calls) > 12
+    return calls
 
 
 @same_in_both
@@ -371,19 +363,16 @@ InstanceNorm1d(3) | InstanceNorm2d(3, affine=True, track_running_stats=True)"""
 
 
 @pytest.mark.parametrize("made", RESET.replace("\n", " | ").split(" | "))
-def test_reset_parameters_of_a_layer_without_random_numbers(made):
-    states = [changed(lib, eval(f"lib.nn.{made}", {"lib": lib})).state_dict() for lib in BOTH]
-    assert [{k: t.tolist() for k, t in state.items()} for state in states][1:] == [
-        {k: t.tolist() for k, t in states[0].items()}
-    ]
+@same_in_both
+def test_reset_parameters_of_a_layer_without_random_numbers(lib, made):
+    state = changed(lib, eval(f"lib.nn.{made}", {"lib": lib})).state_dict()
+    return {k: t.tolist() for k, t in state.items()}
 
 
 @pytest.mark.parametrize("name", ["MultiheadAttention", "Transformer", "TransformerEncoderLayer", "LazyBatchNorm1d"])
-def test_a_loop_over_layers_finds_reset_parameters_where_torch_has_it(name):
-    found = [
-        [n for n in ("reset_parameters", "_reset_parameters") if hasattr(getattr(lib.nn, name), n)] for lib in BOTH
-    ]
-    assert found[1] == found[0]
+@same_in_both
+def test_a_loop_over_layers_finds_reset_parameters_where_torch_has_it(lib, name):
+    return [n for n in ("reset_parameters", "_reset_parameters") if hasattr(getattr(lib.nn, name), n)]
 
 
 def test_a_subclass_convolves_with_a_weight_of_its_choice():
@@ -409,46 +398,38 @@ def test_the_output_size_of_a_transposed_convolution(lib, size):
     return described(lambda: tuple(layer(x, output_size=size).shape))
 
 
-def test_adagrad_has_its_state_before_the_first_step():
-    states = []
-    for lib in BOTH:
-        w = lib.nn.Parameter(lib.ones(2))
-        optimizer = lib.optim.Adagrad([w], initial_accumulator_value=0.5)
-        states.append({k: t.tolist() for k, t in optimizer.state[w].items()})
-    assert states[1] == states[0] == {"step": 0.0, "sum": [0.5, 0.5]}
+@same_in_both
+def test_adagrad_has_its_state_before_the_first_step(lib):
+    w = lib.nn.Parameter(lib.ones(2))
+    state = lib.optim.Adagrad([w], initial_accumulator_value=0.5).state[w]
+    return {k: t.tolist() for k, t in state.items()}
 
 
 # ---------------------------------------------------------------------- Functions and types
-def test_an_inplace_function_is_a_function():
-    seen = []
-    for lib in BOTH:
+@same_in_both
+def test_an_inplace_function_is_a_function(lib):
+    class Binarize(lib.autograd.function.InplaceFunction):
+        def forward(ctx, x, inplace=False):
+            ctx.inplace = inplace
+            return x.sign()
 
-        class Binarize(lib.autograd.function.InplaceFunction):
-            def forward(ctx, x, inplace=False):
-                ctx.inplace = inplace
-                return x.sign()
+        def backward(ctx, g):
+            return g * (not ctx.inplace), None
 
-            def backward(ctx, g):
-                return g * (not ctx.inplace), None
-
-        x = lib.tensor([2.0, -3.0], requires_grad=True)
-        Binarize.apply(x).sum().backward()
-        seen.append(plain(x.grad))
-        assert issubclass(Binarize, lib.autograd.Function)
-    assert seen[1] == seen[0]
+    x = lib.tensor([2.0, -3.0], requires_grad=True)
+    Binarize.apply(x).sum().backward()
+    return plain(x.grad), issubclass(Binarize, lib.autograd.Function)
 
 
 @pytest.mark.parametrize("default", ["float32", "float64"])
-def test_the_type_tensor_converts_to_the_default_dtype(default):
-    seen = []
-    for lib in BOTH:
-        before = lib.get_default_dtype()
-        lib.set_default_dtype(getattr(lib, default))
-        try:
-            seen.append(str((lib.tensor([1.0, -2.0]) < 0).type(lib.Tensor).dtype).rpartition(".")[2])
-        finally:
-            lib.set_default_dtype(before)
-    assert seen == [default, default]
+@same_in_both
+def test_the_type_tensor_converts_to_the_default_dtype(lib, default):
+    before = lib.get_default_dtype()
+    lib.set_default_dtype(getattr(lib, default))
+    try:
+        return str((lib.tensor([1.0, -2.0]) < 0).type(lib.Tensor).dtype).rpartition(".")[2]
+    finally:
+        lib.set_default_dtype(before)
 
 
 @same_in_both
@@ -464,36 +445,28 @@ M(None, True) | W(w) | W(weight=w, reduction="sum") | W() | W(None, False)"""
 
 @pytest.mark.filterwarnings("ignore:size_average")
 @pytest.mark.parametrize("expression", LOSSES.replace("\n", " | ").split(" | "))
-def test_a_users_loss_takes_the_arguments_of_its_base_class(expression):
-    seen = []
-    for lib in BOTH:
-        with contextlib.nullcontext(lib) if lib is torch else minigrad.as_torch():
-            base = importlib.import_module("torch.nn.modules.loss")
-            forward = {"forward": lambda self, a, b: (a - b).sum()}
-            kinds = {n: type(n, (getattr(base, b),), forward) for n, b in (("M", "_Loss"), ("W", "_WeightedLoss"))}
-            made = eval(expression, {**kinds, "w": lib.ones(2)})
-            seen.append((made.reduction, repr(made), list(made.state_dict()), made(lib.ones(2), lib.zeros(2)).item()))
-            assert isinstance(lib.nn.CrossEntropyLoss(), base._Loss)
-    assert seen[0] == seen[1]
+@same_in_both
+def test_a_users_loss_takes_the_arguments_of_its_base_class(lib, expression):
+    with contextlib.nullcontext(lib) if lib is torch else minigrad.as_torch():
+        base = importlib.import_module("torch.nn.modules.loss")
+        forward = {"forward": lambda self, a, b: (a - b).sum()}
+        kinds = {n: type(n, (getattr(base, b),), forward) for n, b in (("M", "_Loss"), ("W", "_WeightedLoss"))}
+        made = eval(expression, {**kinds, "w": lib.ones(2)})
+        assert isinstance(lib.nn.CrossEntropyLoss(), base._Loss)
+        return made.reduction, repr(made), list(made.state_dict()), made(lib.ones(2), lib.zeros(2)).item()
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
-def test_max_unpool_is_torchs(n):
-    seen = []
+@same_in_both
+def test_max_unpool_is_torchs(lib, n):
     data = np.random.default_rng(0).standard_normal((2, 3, *(7, 6, 5)[:n]))
-    for lib in BOTH:
-        x = lib.tensor(data, requires_grad=True)
-        layer = getattr(lib.nn, f"MaxUnpool{n}d")
-        pool = getattr(lib.nn.functional, f"max_pool{n}d")
-        pooled, places = pool(x, 3, 3, 1, return_indices=True)
-        back = layer(3, 3, 1)(pooled, places, x.shape)
-        back.pow(2).sum().backward()
-        sizes = [described(lambda u=u, s=s: u(pooled, places, s)) for u in (layer(3, padding=1),)
-                 for s in ((20,) * n, (8,) * n, (8,) * (n + 1), x.shape[2:], [2, 3, *x.shape[2:]])]  # fmt: skip
-        seen.append((plain(back), plain(x.grad), repr(layer(3, 2, 1)), repr(layer((2,) * n)), sizes))
-        single, where = pool(x[0], 2, return_indices=True)
-        seen[-1] += (
-            described(lambda: layer(2)(single, where, x.shape[2:])),
-            described(lambda: layer(2)(single, places)),
-        )
-    assert seen[0] == seen[1]
+    x = lib.tensor(data, requires_grad=True)
+    layer, pool = getattr(lib.nn, f"MaxUnpool{n}d"), getattr(lib.nn.functional, f"max_pool{n}d")
+    pooled, places = pool(x, 3, 3, 1, return_indices=True)
+    back = layer(3, 3, 1)(pooled, places, x.shape)
+    back.pow(2).sum().backward()
+    shapes = (20,) * n, (8,) * n, (8,) * (n + 1), x.shape[2:], [2, 3, *x.shape[2:]]
+    sizes = [described(lambda s=s: layer(3, padding=1)(pooled, places, s)) for s in shapes]
+    single, where = pool(x[0], 2, return_indices=True)
+    sizes += [described(lambda: layer(2)(single, where, x.shape[2:])), described(lambda: layer(2)(single, places))]
+    return plain(back), plain(x.grad), repr(layer(3, 2, 1)), repr(layer((2,) * n)), sizes

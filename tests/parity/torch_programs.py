@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from tests.functions import custom
+
 nn, F = torch.nn, torch.nn.functional
 
 
@@ -14,16 +16,12 @@ def leaf(*shape):
     return torch.randn(shape, dtype=torch.float64, requires_grad=True)
 
 
-class OldSquare(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return 2 * x * g
+OldSquare = custom(
+    "OldSquare",
+    torch,
+    forward=lambda ctx, x: ctx.save_for_backward(x) or x * x,
+    backward=lambda ctx, g: 2 * ctx.saved_tensors[0] * g,
+)
 
 
 class Square(torch.autograd.Function):
@@ -67,19 +65,13 @@ class SinCos(torch.autograd.Function):
         return t * x.cos(), -t * x.sin()
 
 
-class Double_(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.mark_dirty(x)
-        return x.mul_(2)
-
-    @staticmethod
-    def backward(ctx, g):
-        return 2 * g
-
-    @staticmethod
-    def jvp(ctx, t):
-        return t.mul_(2)
+Double_ = custom(
+    "Double_",
+    torch,
+    forward=lambda ctx, x: ctx.mark_dirty(x) or x.mul_(2),
+    backward=lambda ctx, g: 2 * g,
+    jvp=lambda ctx, t: t.mul_(2),
+)
 
 
 square = Square.apply  # bound before any recording

@@ -41,3 +41,9 @@ def recorded(record: Any) -> tuple[Any, dict, dict[int, np.ndarray]]:
     listed = {v["id"]: v["summary"].get("values") for v in document["values"]}
     arrays = {i: a for i, a in arrays.items() if listed[i] is None or jsonable(a.tolist()) == listed[i]}
     return live_record(document), document, arrays  # without values that only methods of Functions know
+
+
+def leaves(live: Any, document: Any) -> set[int]:
+    """Return the ids of the values that the program is given and no step of the page computes."""
+    made = {o for step in live["steps"] for o in step["outputs"]}
+    return {v["id"] for v in document["values"] if v["kind"] in ("parameter", "input", "constant")} - made

@@ -24,18 +24,23 @@ class Saying(NamedTuple):
 
 def recorded(entry, sample, dtype):
     """Return the record of a sample with leaves of a dtype, with another gradient for each result."""
-    random = np.random.default_rng(0)
     leaves = call(minigrad, entry.function, entry, sample, dtype=dtype)[1]
     leaves = [x.detach().requires_grad_(entry.differentiable) for x in leaves]
+    program, passes = weighted(entry, sample)
+    return read(minigrad.record(program, *leaves, passes=passes))
 
-    def program(*given):
-        result, _ = call(minigrad, entry.function, entry, sample, leaves=given)
+
+def weighted(entry, sample):
+    """Return a program of a sample, with another gradient for each result, and its passes."""
+
+    def program(*leaves):
+        result, _ = call(minigrad, entry.function, entry, sample, leaves=leaves)
         if not entry.differentiable:
             return tensors(result)
-        return [t * minigrad.tensor(random.uniform(0.5, 1.5, tuple(t.shape)), dtype=t.dtype) for t in tracked(result)]
+        weights = np.random.default_rng(0)
+        return [t * minigrad.tensor(weights.uniform(0.5, 1.5, tuple(t.shape)), dtype=t.dtype) for t in tracked(result)]
 
-    passes = ("forward", "backward", "jvp") if entry.differentiable else ("forward",)
-    return read(minigrad.record(program, *leaves, passes=passes))
+    return program, ("forward", "backward", "jvp") if entry.differentiable else ("forward",)
 
 
 def sayings(made, arrays):

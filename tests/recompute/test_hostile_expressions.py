@@ -73,14 +73,8 @@ def test_memory_is_made_in_one_place_which_asks_the_budget():
 
 
 def value(i, kind="computed"):
-    return {
-        "id": i,
-        "label": f"v{i}",
-        "kind": kind,
-        "shape": [2],
-        "dtype": "float32",
-        "summary": {"values": [0.5, 1.5]},
-    }
+    shown = {"label": f"v{i}", "kind": kind, "shape": [2], "dtype": "float32"}
+    return {"id": i, **shown, "summary": {"values": [0.5, 1.5]}}
 
 
 def record(*steps, **other):

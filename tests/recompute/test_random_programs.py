@@ -4,7 +4,7 @@ import pytest
 
 import minigrad
 
-from .again import computed
+from .again import computed, leaves
 from .random_records import RandomProgram
 from .sayings import equal
 from .test_record import compare
@@ -43,11 +43,7 @@ def agrees(program):
     assert set(arrays) <= {*found.numbers, *found.frozen}
     _, again, expected = other
     if [op["call"] for op in document["ops"]] == [op["call"] for op in again["ops"]]:
-        computed_ones = {o for step in live["steps"] for o in step["outputs"]}
-        leaves = {
-            v["id"] for v in document["values"] if v["kind"] in ("parameter", "input", "constant")
-        } - computed_ones
-        moved = computed(live, {i: expected[i] for i in leaves & set(expected)})
+        moved = computed(live, {i: expected[i] for i in leaves(live, document) & set(expected)})
         for i in set(moved.numbers) & set(expected) - {*moved.frozen, *moved.behind}:
             assert equal(moved.numbers[i], expected[i]), (document["values"][i]["label"], program.lines)
     return 1, len(arrays), len(found.frozen)

@@ -5,7 +5,7 @@ import pytest
 import minigrad
 from tests.formulas.test_programs import PROGRAMS
 
-from .again import computed, recorded
+from .again import computed, leaves, recorded
 from .sayings import equal
 from .test_programs import LONG, WITHOUT_JVP
 
@@ -55,7 +55,5 @@ def test_with_other_inputs_a_page_gives_what_the_program_gives(name):
     live, document, arrays = record(name, x.clone())
     _, other, expected = record(name, (x.detach() * 1.01).requires_grad_(x.requires_grad))
     assert [op["call"] for op in document["ops"]] == [op["call"] for op in other["ops"]]
-    computed_ones = {o for step in live["steps"] for o in step["outputs"]}
-    leaves = {v["id"] for v in document["values"] if v["kind"] in ("parameter", "input", "constant")} - computed_ones
-    found = computed(live, {i: expected[i] for i in leaves if i in expected})
+    found = computed(live, {i: expected[i] for i in leaves(live, document) & set(expected)})
     assert compare(found, expected, without=found.behind)

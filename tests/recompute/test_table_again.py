@@ -6,10 +6,10 @@ import pytest
 import minigrad
 from minigrad.ops.base.registry import TABLE
 from minigrad.testing.samples import call
-from tests.table import NAMES, tensors, tracked
+from tests.table import NAMES
 
 from .again import computed, recorded
-from .sayings import equal
+from .sayings import equal, weighted
 from .test_record import SAVED, compare
 from .test_table import COMMON, FROZEN
 
@@ -42,15 +42,7 @@ def others(a, random):
 def record(entry, sample, leaves):
     """Return the record of a sample with these leaves, with another gradient for each result."""
     given = [minigrad.tensor(a).requires_grad_(entry.differentiable and a.dtype.kind == "f") for a in leaves]
-
-    def program(*leaves):
-        result, _ = call(minigrad, entry.function, entry, sample, leaves=leaves)
-        if not entry.differentiable:
-            return tensors(result)
-        weights = np.random.default_rng(0)
-        return [t * minigrad.tensor(weights.uniform(0.5, 1.5, tuple(t.shape)), dtype=t.dtype) for t in tracked(result)]
-
-    passes = ("forward", "backward", "jvp") if entry.differentiable else ("forward",)
+    program, passes = weighted(entry, sample)
     return recorded(minigrad.record(program, *given, passes=passes, contents=True))
 
 

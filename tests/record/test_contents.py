@@ -8,10 +8,10 @@ import pytest
 import minigrad
 import viz
 from minigrad import nn
-from minigrad.autograd import Function
 from minigrad.nn import functional as F
 from minigrad.record.contents import SIZES
 from minigrad.record.validate import NotARecord, validate
+from tests.functions import custom
 from viz.graph.trimmed_record import leading_to_outputs
 
 
@@ -36,16 +36,11 @@ def recorded(f, *args, **options):
     return record
 
 
-class Cube(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return minigrad.tensor(x.numpy() ** 3)
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return minigrad.tensor(3 * x.numpy() ** 2 * g.numpy())
+Cube = custom(
+    "Cube",
+    forward=lambda ctx, x: ctx.save_for_backward(x) or minigrad.tensor(x.numpy() ** 3),
+    backward=lambda ctx, g: minigrad.tensor(3 * ctx.saved_tensors[0].numpy() ** 2 * g.numpy()),
+)
 
 
 # ---------------------------------------------------------------------- which values

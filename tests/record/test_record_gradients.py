@@ -4,20 +4,15 @@ import numpy as np
 import pytest
 
 import minigrad
-from minigrad.autograd import Function
+from tests.functions import custom
 
 from .recorded import assert_adds_up, forward, number
 
-
-class Triple(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.mark_dirty(x)
-        return x.mul_(3)
-
-    @staticmethod
-    def backward(ctx, g):
-        return g * 3
+Triple = custom(
+    "Triple",
+    forward=lambda ctx, x: ctx.mark_dirty(x) or x.mul_(3),
+    backward=lambda ctx, g: g * 3,
+)
 
 
 def write_through_views(x):
@@ -110,16 +105,11 @@ def test_a_function_that_returns_a_list_makes_values():
     assert_adds_up(document)
 
 
-class WithNote(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return "a note", x * x
-
-    @staticmethod
-    def backward(ctx, _, g):
-        (x,) = ctx.saved_tensors
-        return g * 2 * x
+WithNote = custom(
+    "WithNote",
+    forward=lambda ctx, x: ctx.save_for_backward(x) or ("a note", x * x),
+    backward=lambda ctx, _, g: g * 2 * ctx.saved_tensors[0],
+)
 
 
 def test_results_that_are_no_tensors_get_no_gradient():

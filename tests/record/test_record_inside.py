@@ -6,23 +6,16 @@ import pytest
 import minigrad
 import viz
 from minigrad.autograd import Function
+from tests.functions import custom
 
 from .recorded import Square, forward, inputs, layer
 
-
-class Double(Function):
-    @staticmethod
-    def forward(x):
-        return x + x
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(output)
-
-    @staticmethod
-    def backward(ctx, g):
-        (out,) = ctx.saved_tensors
-        return g * 2 + out * 0
+Double = custom(
+    "Double",
+    forward=lambda x: x + x,
+    setup_context=lambda ctx, inputs, output: ctx.save_for_backward(output),
+    backward=lambda ctx, g: g * 2 + ctx.saved_tensors[0] * 0,
+)
 
 
 def methods_of(op):
@@ -56,15 +49,7 @@ def test_values_inside_a_method_are_named_by_its_parameters_and_joined_to_those_
 
 
 def test_a_function_inside_a_function_is_opened_too():
-    class Outer(Function):
-        @staticmethod
-        def forward(ctx, x):
-            return Square.apply(x)
-
-        @staticmethod
-        def backward(ctx, g):
-            return g
-
+    Outer = custom("Outer", forward=lambda ctx, x: Square.apply(x), backward=lambda ctx, g: g)
     (op,) = forward(minigrad.record(Outer.apply, minigrad.tensor(3.0), inside=True).to_dict())
     (inner,) = methods_of(op)["forward"]["ops"]
     assert inner["name"] == "Square"
@@ -137,20 +122,12 @@ def test_an_operation_outside_of_all_transforms_has_no_views():
     assert forward(minigrad.record(layer, *inputs()).to_dict())[0]["views"] == []
 
 
-class Product(Function):
-    @staticmethod
-    def forward(ctx, x, y):
-        ctx.save_for_backward(x, y)
-        return x * y, 2 * y
-
-    @staticmethod
-    def backward(ctx, g, h):
-        x, y = ctx.saved_tensors
-        return g * y, g * x + 2 * h
-
-    @staticmethod
-    def jvp(ctx, x_t, y_t):
-        return x_t + y_t, 2 * y_t
+Product = custom(
+    "Product",
+    forward=lambda ctx, x, y: ctx.save_for_backward(x, y) or (x * y, 2 * y),
+    backward=lambda ctx, g, h: (g * ctx.saved_tensors[1], g * ctx.saved_tensors[0] + 2 * h),
+    jvp=lambda ctx, x_t, y_t: (x_t + y_t, 2 * y_t),
+)
 
 
 def test_arguments_of_a_method_that_are_one_tensor_are_separate_values():

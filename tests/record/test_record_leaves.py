@@ -8,9 +8,9 @@ import pytest
 
 import minigrad
 from minigrad import func, nn, optim
-from minigrad.autograd import Function
 from minigrad.autograd.function import NestedIOFunction
 from minigrad.record.labels import ShownNames
+from tests.functions import custom
 from tests.layers.functions import Cube
 
 from .recorded import assert_sound, forward, gradients_by_name, number, tangent_of_output
@@ -237,14 +237,7 @@ def test_inputs_without_a_requested_gradient_get_no_edge():
     assert gradients_by_name(document)["w"].tolist() == [1.0, 4.0]
 
 
-class Stop(Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x * 2
-
-    @staticmethod
-    def backward(ctx, g):
-        return g * 2
+Stop = custom("Stop", forward=lambda ctx, x: x * 2, backward=lambda ctx, g: g * 2)
 
 
 class Pair(NestedIOFunction):
@@ -281,14 +274,7 @@ def test_the_inputs_of_a_nested_function_are_its_tensors():
         assert_sound(document)
 
 
-class Scaled(minigrad.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, factor):
-        return x * factor
-
-    @staticmethod
-    def backward(ctx, g):
-        return g, None
+Scaled = custom("Scaled", forward=lambda ctx, x, factor: x * factor, backward=lambda ctx, g: (g, None))
 
 
 def test_the_record_of_a_graph_leaves_out_arguments_that_are_no_tensors():

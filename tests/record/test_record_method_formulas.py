@@ -7,6 +7,7 @@ import minigrad as torch
 from minigrad.autograd import Function
 from minigrad.record.validate import validate
 from tests.formulas.evaluated import NAMES
+from tests.functions import custom
 
 from .recorded import forward
 
@@ -33,16 +34,11 @@ class Cube(Function):
         return x_t * slope, 6 * x * x_t
 
 
-class Affine(Function):
-    @staticmethod
-    def forward(ctx, x, weight, bias):
-        ctx.save_for_backward(x, weight)
-        return x @ weight.t() + bias
-
-    @staticmethod
-    def backward(ctx, grad):
-        x, weight = ctx.saved_tensors
-        return grad @ weight, grad.t() @ x, grad.sum(0)
+Affine = custom(
+    "Affine",
+    forward=lambda ctx, x, weight, bias: ctx.save_for_backward(x, weight) or x @ weight.t() + bias,
+    backward=lambda ctx, grad: (grad @ ctx.saved_tensors[1], grad.t() @ ctx.saved_tensors[0], grad.sum(0)),
+)
 
 
 class Kept(Function):
@@ -75,40 +71,18 @@ class Swish(Function):
         return g * slope
 
 
-class Nested(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x**2
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return Double.apply(g) * x
-
-
-class Double(Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x + x
-
-    @staticmethod
-    def backward(ctx, g):
-        return g + g
-
-
-class Same(Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x.clone()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output
-
-    @staticmethod
-    def jvp(ctx, x_t):
-        return x_t
+Nested = custom(
+    "Nested",
+    forward=lambda ctx, x: ctx.save_for_backward(x) or x**2,
+    backward=lambda ctx, g: Double.apply(g) * ctx.saved_tensors[0],
+)
+Double = custom("Double", forward=lambda ctx, x: x + x, backward=lambda ctx, g: g + g)
+Same = custom(
+    "Same",
+    forward=lambda ctx, x: x.clone(),
+    backward=lambda ctx, grad_output: grad_output,
+    jvp=lambda ctx, x_t: x_t,
+)
 
 
 class Copies(Function):
@@ -198,17 +172,11 @@ def test_values_that_only_the_methods_know_join_the_record():
 
 
 def test_a_name_for_two_values_is_given_once():
-    class Shifted(Function):
-        @staticmethod
-        def forward(ctx, x, by):
-            ctx.save_for_backward(x, by)
-            return x * by
-
-        @staticmethod
-        def backward(ctx, x):
-            first, second = ctx.saved_tensors
-            return x * second, x * first
-
+    Shifted = custom(
+        "Shifted",
+        forward=lambda ctx, x, by: ctx.save_for_backward(x, by) or x * by,
+        backward=lambda ctx, x: (x * ctx.saved_tensors[1], x * ctx.saved_tensors[0]),
+    )
     f = lambda x, by: Shifted.apply(x, by).sum()
     record = torch.record(f, vector(), vector() + 1, passes=("forward", "backward"), inside=True).to_dict()
     for edge in forward(record)[0]["edges"]:
@@ -242,16 +210,11 @@ OPAQUE = [(long, "48 operations"), (written, "3 operations"), (several, "3 opera
 
 @pytest.mark.parametrize("rule, words", OPAQUE)
 def test_what_is_no_short_expression_is_counted(rule, words):
-    class Opaque(Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * 1
-
-        @staticmethod
-        def backward(ctx, g):
-            return rule(g, *ctx.saved_tensors)
-
+    Opaque = custom(
+        "Opaque",
+        forward=lambda ctx, x: ctx.save_for_backward(x) or x * 1,
+        backward=lambda ctx, g: rule(g, *ctx.saved_tensors),
+    )
     record = torch.record(lambda x: Opaque.apply(x).sum(), vector(), inside=True).to_dict()
     (edge,) = forward(record)[0]["edges"]
     assert (edge["formula"], edge["names"]) == (f"backward: {words}", None)

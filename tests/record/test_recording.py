@@ -11,6 +11,7 @@ import minigrad
 from benchmarks.counts import calls_of
 from minigrad.autograd import Function
 from minigrad.nn import functional as F
+from tests.functions import custom
 
 from .recorded import Square, forward
 
@@ -137,18 +138,11 @@ def test_data_may_be_replaced_before_the_document_is_made():
     assert held(rec.to_dict(), 0) == [1.0, 2.0]
 
 
-def test_requires_grad_that_changes_before_the_document_is_made():
+@pytest.mark.parametrize("use", [lambda x: x * 3, lambda x: x > 1], ids=["a product", "a comparison"])
+def test_requires_grad_that_changes_before_the_document_is_made(use):
     x = leaf(1.0, 2.0)
     with minigrad.record(passes=PASSES) as rec, minigrad.no_grad():
-        _ = x * 3
-    x.requires_grad_(False)
-    assert rec.to_dict()["values"][0]["kind"] == "parameter"
-
-
-def test_a_comparison_names_a_parameter():
-    x = leaf(1.0, 2.0)
-    with minigrad.record(passes=PASSES) as rec:
-        _ = x > 1
+        _ = use(x)
     x.requires_grad_(False)
     assert rec.to_dict()["values"][0]["kind"] == "parameter"
 
@@ -228,15 +222,7 @@ def test_a_function_that_writes_by_numpy():
 
 @pytest.mark.parametrize("several", [tuple, list])
 def test_a_function_that_returns_a_tuple_of_one_is_recorded(several):
-    class Doubled(Function):
-        @staticmethod
-        def forward(ctx, x):
-            return several([x * 2])
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * 2
-
+    Doubled = custom("Doubled", forward=lambda ctx, x: several([x * 2]), backward=lambda ctx, g: g * 2)
     document = recorded(lambda: Doubled.apply(leaf(1.0, 2.0))[0].sum())
     doubled, total = forward(document)
     assert held(document, doubled["outputs"][0]) == [2.0, 4.0]
@@ -244,15 +230,11 @@ def test_a_function_that_returns_a_tuple_of_one_is_recorded(several):
 
 
 def test_two_views_of_one_memory_written_by_one_function():
-    class Both(Function):
-        @staticmethod
-        def forward(ctx, x, y):
-            ctx.mark_dirty(x, y)
-            return x.mul_(3), y.add_(1)
-
-        @staticmethod
-        def backward(ctx, g, h):
-            return g * 3, h
+    Both = custom(
+        "Both",
+        forward=lambda ctx, x, y: ctx.mark_dirty(x, y) or (x.mul_(3), y.add_(1)),
+        backward=lambda ctx, g, h: (g * 3, h),
+    )
 
     def program():
         base = leaf(1.0, 2.0, 3.0, 4.0) * 1
@@ -330,15 +312,7 @@ def test_a_forward_run_again_inside_backward_is_noted_there():
 
 
 def test_a_function_that_has_no_gradient_for_its_first_input():
-    class Second(Function):
-        @staticmethod
-        def forward(ctx, x, y):
-            return x + y
-
-        @staticmethod
-        def backward(ctx, g):
-            return None, g * 5
-
+    Second = custom("Second", forward=lambda ctx, x, y: x + y, backward=lambda ctx, g: (None, g * 5))
     document = recorded(lambda: Second.apply(leaf(1.0), leaf(2.0)).backward(minigrad.ones(1)))
     (op,) = forward(document)
     (edge,) = op["edges"]

@@ -4,88 +4,25 @@ import numpy as np
 import pytest
 
 import minigrad
-from minigrad.autograd import Function
 from minigrad.func import grad, vmap
 from minigrad.record.validate import validate
+from tests.functions import custom
 
 from .recorded import assert_adds_up, forward, number
 
-
-class Reversed(Function):
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(x):
-        return x
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        pass
-
-    @staticmethod
-    def backward(ctx, g):
-        return -0.5 * g
-
-
-class SeenAgain(Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x.view_as(x)
-
-    @staticmethod
-    def backward(ctx, g):
-        return 3 * g
-
-
-class Second(Function):
-    @staticmethod
-    def forward(ctx, x, y):
-        return y
-
-    @staticmethod
-    def backward(ctx, g):
-        return 2 * g, 3 * g
-
-
-class Swapped(Function):
-    @staticmethod
-    def forward(ctx, x, y):
-        return y, x
-
-    @staticmethod
-    def backward(ctx, g, h):
-        return 2 * h, 3 * g
-
-
-class Twice(Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x, x
-
-    @staticmethod
-    def backward(ctx, g, h):
-        return 5 * g + 7 * h
-
-
-class Marked(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.mark_dirty(x)
-        return x
-
-    @staticmethod
-    def backward(ctx, g):
-        return 4 * g
-
-
-class Outer(Function):
-    @staticmethod
-    def forward(ctx, x):
-        return Reversed.apply(x)
-
-    @staticmethod
-    def backward(ctx, g):
-        return 5 * g
+Reversed = custom(
+    "Reversed",
+    generate_vmap_rule=True,
+    forward=lambda x: x,
+    setup_context=lambda ctx, inputs, output: None,
+    backward=lambda ctx, g: -0.5 * g,
+)
+SeenAgain = custom("SeenAgain", forward=lambda ctx, x: x.view_as(x), backward=lambda ctx, g: 3 * g)
+Second = custom("Second", forward=lambda ctx, x, y: y, backward=lambda ctx, g: (2 * g, 3 * g))
+Swapped = custom("Swapped", forward=lambda ctx, x, y: (y, x), backward=lambda ctx, g, h: (2 * h, 3 * g))
+Twice = custom("Twice", forward=lambda ctx, x: (x, x), backward=lambda ctx, g, h: 5 * g + 7 * h)
+Marked = custom("Marked", forward=lambda ctx, x: ctx.mark_dirty(x) or x, backward=lambda ctx, g: 4 * g)
+Outer = custom("Outer", forward=lambda ctx, x: Reversed.apply(x), backward=lambda ctx, g: 5 * g)
 
 
 def product(a, b):

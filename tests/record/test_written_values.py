@@ -7,6 +7,7 @@ import pytest
 
 import minigrad
 from minigrad.autograd import Function
+from tests.functions import custom
 
 HOOKS = {
     "of a tensor": lambda h, write: h.register_hook(lambda g: [write(), None][1]),
@@ -165,15 +166,7 @@ def test_writes_after_the_recording_do_not_change_it(size):
 
 
 def test_the_values_inside_of_a_method_stay_as_they_were_too(x, total):
-    class Scaled(Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * total
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * total
-
+    Scaled = custom("Scaled", forward=lambda ctx, x: x * total, backward=lambda ctx, g: g * total)
     with minigrad.Record(inside=True) as rec:
         y = Scaled.apply(x).sum()
         total.add_(1)

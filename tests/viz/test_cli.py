@@ -13,6 +13,7 @@ from viz.programs.examples import example
 
 from .command import PROGRAM, minigrad, written
 
+PASSES = ("forward", "backward", "jvp")
 COMMANDS = ["render", "step", "diff", "explain", "source", "completion", "doctor", "warmup"]
 
 
@@ -89,16 +90,12 @@ def test_the_program_may_come_from_the_standard_input(net):
     assert done.returncode == 0 and b"<stdin>:9  loss = h * w" in done.stdout, done.stderr
 
 
-def test_all_passes_are_drawn_by_default(net):
+def test_json_for_machines_is_alone_on_the_standard_output_and_has_all_passes(net):
+    (net / "net.py").write_text(PROGRAM + "print('hello')\n")
     done = minigrad(net, "render", "net.py:loss", "--json")
     found = json.loads(done.stdout)
-    assert found["passes"] == ["forward", "backward", "jvp"] and found["file"] == "loss.svg" and not found["notes"]
-    assert found["operations"] == 3 and found["folded"] == 0
-
-
-def test_json_for_machines_is_alone_on_the_standard_output(net):
-    (net / "net.py").write_text(PROGRAM + "print('hello')\n")
-    assert json.loads(minigrad(net, "render", "net.py:loss", "--json").stdout)["format"] == "svg"
+    assert found["passes"] == [*PASSES] and found["file"] == "loss.svg" and not found["notes"]
+    assert (found["operations"], found["folded"], found["format"]) == (3, 0, "svg")
 
 
 FUNCTION = """
@@ -153,6 +150,9 @@ TEXTS = {  # lines of the program, words of the command, words of the text
         ["net.py:layer", "--args", "minigrad.ones(1, 2)"],
         ["◆  weight  parameter"],
     ),
+    "arguments": ("", ["net.py:g", "--args", "tensor(-3.0, requires_grad=True)"], ["= 9"]),
+    **{f"a function's {name}": ("", ["net.py:f", "--pass", name], ["tanh"]) for name in (*PASSES, "all")},
+    **{f"a tensor's {name}": ("", ["net.py:loss", "--pass", name], ["0.3808"]) for name in (*PASSES, "all")},
 }
 
 
@@ -192,16 +192,11 @@ def test_open_hands_the_file_to_the_systems_program(net):
     assert (net / "opened").read_text().endswith("/loss.svg")
 
 
-def test_json_is_the_record(net):
+def test_json_is_the_record_with_the_programs_names(net):
     assert minigrad(net, "render", "net.py:loss", "-o", "out.json").returncode == 0
-    assert json.loads((net / "out.json").read_text())["schema"] == "minigrad.record/1"
-
-
-@pytest.mark.parametrize("name", ["forward", "backward", "jvp", "all"])
-def test_a_function_is_drawn_with_the_programs_example_inputs(net, name):
-    done = minigrad(net, "render", "net.py:f", "--pass", name, "-o", "f.svg")
-    assert done.returncode == 0, done.stderr.decode()
-    assert "tanh" in (net / "f.svg").read_text()
+    made = json.loads((net / "out.json").read_text())
+    assert made["schema"] == "minigrad.record/1"
+    assert {"w", "x", "h", "loss"} <= {value["name"] for value in made["values"]}
 
 
 MODULES = """
@@ -217,6 +212,12 @@ drawn = torch.rand(1).item()
 """
 
 
+@pytest.fixture
+def modules():
+    """Return the program; tests/parity/test_torch_commands.py runs the tests with PyTorch's."""
+    return MODULES
+
+
 @pytest.mark.parametrize(
     "name, words, count",
     [
@@ -226,17 +227,18 @@ drawn = torch.rand(1).item()
         ("steps", "randn(1, 4, 3)", None),
     ],
 )
-def test_a_module_gets_an_example_that_its_layers_take_and_that_is_said(tmp_path, name, words, count):
-    (tmp_path / "net.py").write_text(MODULES)
+def test_a_module_gets_an_example_that_its_layers_take_and_that_is_said(modules, tmp_path, name, words, count):
+    (tmp_path / "net.py").write_text(modules)
     done = minigrad(tmp_path, "render", f"net.py:{name}", "-o", "net.json")
+    words = words if modules is MODULES else f"torch.{words}"
     assert f"{name} is called with the example {words}. Choose your own with --args." in done.stderr.decode()
     made = json.loads((tmp_path / "net.json").read_text())["ops"]
     assert count is None or len([op for op in made if op["phase"] == "forward"]) == count
     assert minigrad(tmp_path, "render", f"net.py:{name}", "--args", words, "-o", "net.svg").returncode == 0
 
 
-def test_a_module_that_takes_two_tensors_asks_for_them(tmp_path):
-    (tmp_path / "net.py").write_text(MODULES)
+def test_a_module_that_takes_two_tensors_asks_for_them(modules, tmp_path):
+    (tmp_path / "net.py").write_text(modules)
     done = minigrad(tmp_path, "render", "net.py:pair")
     assert done.returncode == 2 and b"pair is a module and needs arguments. Pass --args" in done.stderr
 
@@ -245,19 +247,6 @@ def test_an_example_leaves_the_random_numbers_as_they_were():
     layer, before = torch.nn.Linear(3, 2), torch.get_rng_state()
     assert example(layer, torch)
     assert torch.get_rng_state().tolist() == before.tolist()
-
-
-def test_arguments_come_from_the_command_line(net):
-    done = minigrad(net, "render", "net.py:g", "--args", "tensor(-3.0, requires_grad=True)", "-o", "g.svg")
-    assert done.returncode == 0, done.stderr.decode()
-    assert "= 9" in (net / "g.svg").read_text()
-
-
-@pytest.mark.parametrize("name", ["forward", "backward", "jvp", "all"])
-def test_a_tensors_passes_show_values(net, name):
-    done = minigrad(net, "render", "net.py:loss", "--pass", name, "-o", "x.svg")
-    assert done.returncode == 0, done.stderr.decode()
-    assert "0.3808" in (net / "x.svg").read_text()  # tanh(0.5 * 2) * 0.5
 
 
 def test_modules_beside_the_program_can_be_imported(net):
@@ -272,11 +261,6 @@ def test_only_what_led_to_the_tensor_is_drawn(net):
     (net / "net.py").write_text(PROGRAM + "aside = (plain * x).exp()\n")
     assert minigrad(net, "render", "net.py:loss").returncode == 0
     assert "exp" not in (net / "loss.svg").read_text()
-
-
-def test_values_have_the_programs_names(net):
-    assert minigrad(net, "render", "net.py:loss", "-o", "x.json").returncode == 0
-    assert {"w", "x", "h", "loss"} <= {value["name"] for value in json.loads((net / "x.json").read_text())["values"]}
 
 
 def test_a_tensor_of_a_training_loop_is_drawn_with_its_parameters(net):

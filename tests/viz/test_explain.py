@@ -10,7 +10,6 @@ from minigrad.explain.blackboard import labelled
 from viz.notebook import mimebundle
 
 from .command import minigrad as command
-from .command import refused
 
 
 def explanation(**options):
@@ -82,18 +81,3 @@ def test_the_command_writes_a_file(net, suffix, start):
 def test_the_command_gives_data(net):
     data = json.loads(command(net, "explain", "net.py:loss", "--json").stdout)
     assert data["count"] == 2 and data["label"] == "∂loss/∂w"
-
-
-@pytest.mark.parametrize(
-    "words, message",
-    [
-        (("net.py:loss", "--of", "z"), "'z' has no gradient here; available: w"),
-        (("net.py:loss", "--index", "a"), "--index 'a' is not a list of integers"),
-        (("net.py:loss", "--index", "0"), "there is no element (0,) in a tensor of shape ()"),
-        (("net.py:loss", "-o", "w.xyz"), "has an unknown suffix"),
-        (("net.py:plain",), "no tensor here has a gradient"),
-        (("net.py:rate",), "neither a tensor nor a function"),
-    ],
-)
-def test_the_command_says_what_is_wrong(net, words, message):
-    assert message in refused(net, "explain", *words)

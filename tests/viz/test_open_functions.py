@@ -8,6 +8,7 @@ import pytest
 import minigrad as torch
 import viz
 from minigrad.autograd import Function
+from tests.functions import custom
 from viz.cards.frames import OpenCard
 from viz.graph.functions import UnknownFunction
 
@@ -150,16 +151,11 @@ def test_a_frame_says_that_backward_starts_there_and_what_it_frees():
 
 
 def test_no_value_in_a_frame_has_the_name_of_another():
-    class Square(Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * x * 1.5
-
-        @staticmethod
-        def backward(ctx, g):
-            return 3 * g * ctx.saved_tensors[0]
-
+    Square = custom(
+        "Square",
+        forward=lambda ctx, x: ctx.save_for_backward(x) or x * x * 1.5,
+        backward=lambda ctx, g: 3 * g * ctx.saved_tensors[0],
+    )
     graph = inside(drawn(lambda x: Square.apply(x).sum()), "forward")[1].frame.graph
     made = [graph.name(value) for node in graph.nodes if node.is_op for value in node.outputs]
     assert len(made) == len(set(made)) == 2
@@ -296,14 +292,7 @@ def test_a_small_function_opens_at_the_end_of_a_folded_chain():
     assert open_functions(chain) == ["Exp"]
 
 
-class Four(Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x * 2 * 3 * 4 * 5
-
-    @staticmethod
-    def backward(ctx, g):
-        return g * 2 * 3 * 4 * 5
+Four = custom("Four", forward=lambda ctx, x: x * 2 * 3 * 4 * 5, backward=lambda ctx, g: g * 2 * 3 * 4 * 5)
 
 
 @pytest.mark.parametrize("many, opens", [(4, 4), (30, 0)])

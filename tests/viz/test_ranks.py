@@ -265,27 +265,6 @@ def test_a_function_cannot_be_drawn_on_several_processes(tmp_path):
     assert done.returncode == 2 and "loss in prog.py is a function; --ranks needs a tensor" in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["-n", "2"], "Add --ranks"),
-        (["--timeline"], "Add --ranks"),
-        (["--ranks", "--rankdir", "LR"], "Leave out --rankdir LR"),
-        (["--ranks", "--size", "slide"], "Leave out --size slide"),
-        (["--ranks", "--args", "1"], "takes no --args"),
-        (["--ranks", "--timeline", "-o", "a.tex"], "--timeline cannot write tex"),
-        (["--ranks", "-n", "0"], "is less than 1"),
-    ],
-)
-def test_what_does_not_go_together_is_refused(net, words, said, capsys, monkeypatch):
-    from viz.cli import main
-
-    monkeypatch.chdir(net)
-    with pytest.raises(SystemExit, match="2"):
-        main(["render", "net.py:loss", *words])
-    assert said in capsys.readouterr().err
-
-
 def test_records_of_single_programs_merge():
     """Lanes need no processes: records that differ stand side by side, and equal ones fold."""
     one = minigrad.record(lambda x: x.sin(), minigrad.tensor(1.0), passes=ALL).to_dict()

@@ -220,13 +220,6 @@ def test_of_an_error_the_programs_own_lines_are_shown(folder):
     assert done.returncode == 1 and "wrong.py:3: fft.rfft" in text and "as_torch.py" not in text
 
 
-def test_a_missing_file_is_told(folder):
-    assert (
-        "the file tarin.py does not exist. Did you mean train.py?"
-        in minigrad(folder, "run", "tarin.py").stderr.decode()
-    )
-
-
 def test_help_says_what_run_does(folder):
     assert "on minigrad instead" in minigrad(folder, "run", "--help").stdout.decode()
     assert "on minigrad instead" in python("-m", "minigrad", cwd=folder).stdout.decode()

@@ -26,6 +26,8 @@ import minigrad as torch
 class Square(torch.autograd.Function):
     forward = staticmethod(lambda ctx, x: x * x)
     backward = staticmethod(lambda ctx, g: g)
+
+y = Square.apply(torch.ones(1, requires_grad=True))
 """
 FILES = {
     "net.py": PROGRAM + MORE,
@@ -83,6 +85,8 @@ WRONG = {
     "explain empty.py:x": "empty.py has no x. It defines: nothing that can be drawn.",
     "step net.py:names": NEITHER,
     "source net.py:rate": NEITHER,
+    "explain net.py:rate": NEITHER,
+    "explain net.py:plain": "no tensor here has a gradient",
     "check empty.py": "empty.py defines no subclass of autograd.Function",
     "check net.py:loss": "net.py has no autograd.Function named loss",
     "check square.py:Squar": "square.py has no autograd.Function named Squar. Did you mean Square?",
@@ -131,7 +135,14 @@ WRONG = {
     "step net.py:loss --depth -1": "--depth -1 is less than 0",
     "step net.py:loss --max-nodes -5": "--max-nodes -5 is less than 0",
     "step net.py:loss --depth deep": "unable to convert",
+    "step square.py:y --open Squar": "--open names 'Squar', which is no custom Function here",
     "render net.py:loss -n 2": "Add --ranks",
+    "render net.py:loss --timeline": "Add --ranks",
+    "render net.py:loss --ranks --rankdir LR": "Leave out --rankdir LR",
+    "render net.py:loss --ranks --size slide": "Leave out --size slide",
+    "render net.py:loss --ranks --args 1": "takes no --args",
+    "render net.py:loss --ranks --timeline -o a.tex": "--timeline cannot write tex",
+    "render net.py:loss --ranks -n 0": "is less than 1",
     "diff net.py:loss net.py:h --tolerance -1": "--tolerance -1.0 is not a number from 0 on",
     "diff net.py:loss net.py:h --tolerance nan": "--tolerance nan is not a number from 0 on",
     "render net.py:loss --epochs 3": "Unknown option: --epochs",

@@ -21,7 +21,7 @@ LAYER = re.compile(r" layer \d+( reverse)?$")
 
 @dataclass
 class Region:
-    """An open module: the cards that lie in its frame, in order, and the frames inside of it."""
+    """An open module: the cards in its frame, in order, and the frames inside of it."""
 
     path: tuple[str, ...]
     title: str = ""
@@ -151,7 +151,7 @@ def open_modules(graph: Graph) -> tuple[list[Region], dict[str, str]]:
 
 
 def own_leaves(graph: Graph, node: Node, readers: Mapping[int, int]) -> Iterator[Node]:
-    """Yield the cards of parameters that only this operation reads: they lie in the frame of its module."""
+    """Yield the cards of parameters that only this operation reads: the frame of its module has them, too."""
     for edge in node.inputs:
         named = "." in (graph.values[edge.value].get("name") or "")
         if not edge.source.is_op and (edge.source.kind == "copy" or named and readers[edge.value] == 1):

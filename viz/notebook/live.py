@@ -11,7 +11,7 @@ from ..viewer import live_of
 if TYPE_CHECKING:
     from .widget import Live
 
-MISSING = "Python cannot read or set these numbers here: install anywidget, with pip install 'minigrad-viz[notebook]'."
+MISSING = "Python cannot read or set these numbers here: pip install anywidget."
 
 
 def live(what: Any, *args: Any, passes: str | tuple[str, ...] = "all", **options: Any) -> Live | Drawing:

@@ -76,9 +76,8 @@ const memory = (Memory, shape) => new Memory(checkedSize(shape));
 function counted(list, before = 0) {
   let n = before + list.length;
   for (const one of list) if (Array.isArray(one)) n = counted(one, n);
-  return n <= limits.elements
-    ? n
-    : fail(`a list has more than the ${grouped(limits.elements)} elements that are allowed`);
+  if (n > limits.elements) fail(`a list has more than the ${grouped(limits.elements)} elements that are allowed`);
+  return n;
 }
 
 // Returns a list that was just made; its elements count twice, as they take longer than those of tensors.

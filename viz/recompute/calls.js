@@ -62,10 +62,7 @@ function call(name, args) {
   const f = functions.get(name) ?? fail(`${name} is not live`);
   few(args, `arguments of ${name}`);
   const elements = (a) => (isTensor(a) ? a.data.length : Array.isArray(a) ? counted(a) : 1);
-  spend(
-    args.reduce((n, a) => n + elements(a) / 8, 0),
-    1,
-  );
+  spend(args.reduce((n, a) => n + elements(a) / 8, 0), 1);
   const found = inside(() => f(...args), `${name} cannot compute with these arguments`);
   return Array.isArray(found) ? listed(found) : found === undefined ? fail(`${name} needs an argument`) : found;
 }
@@ -102,8 +99,7 @@ function bound(name, args, keywords) {
 // Floats of defaults are {"float": text}, so that 1.0 is one.
 const pythonDefaults = new Map();
 function defaultsOf(name) {
-  const real = (value) =>
-    value && typeof value === "object" && "float" in value ? new Real(Number(value.float)) : value;
+  const real = (value) => (value?.float === undefined ? value : new Real(Number(value.float)));
   if (!pythonDefaults.has(name)) pythonDefaults.set(name, signatures[name].map(({ value }) => real(value))); // prettier-ignore
   return pythonDefaults.get(name);
 }

@@ -115,11 +115,8 @@ function scatter(t, dim, index, source, how, includeSelf = true) {
     : memory(Float64Array, [positions.length]).fill(+source);
   if (!how) return written(t, positions, values);
   const counts = memory(Float64Array, [t.data.length]).fill(includeSelf ? 1 : 0);
-  const wide = new Tensor(
-    t.shape,
-    isFloat(t.dtype) ? "float64" : t.dtype,
-    memory(Float64Array, t.shape).map((_, i) => t.data[i]),
-  );
+  const doubles = memory(Float64Array, t.shape).map((_, i) => t.data[i]);
+  const wide = new Tensor(t.shape, isFloat(t.dtype) ? "float64" : t.dtype, doubles);
   const combined = (old, value, i) => (counts[positions[i]]++ ? entryOf(COMBINED, how)(old, value) : value);
   const made = written(wide, positions, values, combined);
   if (how !== "mean") return cast(made, t.dtype);

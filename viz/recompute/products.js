@@ -36,13 +36,11 @@ function einsum(equation, operands) {
   const letters = (n) => range(n).map((i) => `.${most - n + i}`);
   const listed = (term, n) => term.split("...").flatMap((part, i) => [...(i ? letters(n) : []), ...part]);
   const indices = terms.map((term, i) => listed(term, term.includes("...") ? extra(term, operands[i]) : 0));
-  indices.forEach(
-    (names, i) => names.length === operands[i].ndim || fail(`einsum: "${terms[i]}" for ${operands[i].ndim} dimensions`),
-  );
   const sizes = {};
-  indices.forEach((names, i) =>
-    names.forEach((name, d) => (sizes[name] = broadcastShapes([sizes[name] ?? 1], [operands[i].shape[d]])[0])),
-  );
+  indices.forEach((names, i) => {
+    if (names.length !== operands[i].ndim) fail(`einsum: "${terms[i]}" for ${operands[i].ndim} dimensions`);
+    names.forEach((name, d) => (sizes[name] = broadcastShapes([sizes[name] ?? 1], [operands[i].shape[d]])[0]));
+  });
   const times = new Map();
   for (const name of indices.flat()) times.set(name, (times.get(name) ?? 0) + 1);
   const once = [...times.keys()].filter((name) => times.get(name) === 1 && name[0] !== ".").sort();

@@ -170,12 +170,8 @@ function eachExample(text, scope, [dims, ...inner]) {
     const one = batched.map(([name, d]) => [name, run("select", scope.get(name), d, i)]);
     return eachExample(text, new Map([...scope, ...one]), inner);
   });
-  return (found[0] ?? fail("a vmap over no examples")).map((_, k) =>
-    run(
-      "stack",
-      found.map((made) => made[k]),
-    ),
-  );
+  if (!found.length) fail("a vmap over no examples");
+  return found[0].map((_, k) => run("stack", found.map((made) => made[k])));
 }
 
 // Compares a result of the first run with the recorded one: a reason if more than the formula has made that, and its tangent.
@@ -253,8 +249,8 @@ function readAgain({ plan, known, behind, otherwise }, { value, how, line, op: w
   if (!now || !before || now === before || !(how === "bool" || PYTHON.includes(how))) return;
   if (how === "bool" ? truth(now) === truth(before) : near(now.data, before.data, 1e-12)) return;
   const label = labelOf(plan, value);
-  const way =
-    how === "bool" ? "would take another way" : `would read another ${plan.values.has(value) ? label : "number"}`;
+  const read = plan.values.has(value) ? label : "number";
+  const way = how === "bool" ? "would take another way" : `would read another ${read}`;
   otherwise.push({ line, text: `with these numbers the program ${way} at line ${line}` });
   const at = within ?? (plan.makers.get(value)?.op ?? -1) + 1;
   const passes = { backward: ({ op, back }) => back && op <= at, jvp: ({ op, moves }) => moves && op >= at };

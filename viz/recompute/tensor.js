@@ -108,10 +108,9 @@ function fromNested(nested, dtype, size) {
 
 function toNested(t) {
   const numbers = Array.from(t.data, (x) => (t.dtype === "bool" ? x === 1 : x));
-  const level = (d, at) =>
-    d === t.ndim
-      ? numbers[at]
-      : Array.from({ length: t.shape[d] }, (_, i) => level(d + 1, at + i * sizeOf(t.shape.slice(d + 1))));
+  const steps = stridesOf(t.shape);
+  const inner = (d, at) => Array.from({ length: t.shape[d] }, (_, i) => level(d + 1, at + i * steps[d]));
+  const level = (d, at) => (d === t.ndim ? numbers[at] : inner(d, at));
   return level(0, 0);
 }
 
@@ -225,9 +224,7 @@ function pointwise({ compute, kind, conditions = 0, settings = 0 }, args) {
   });
   const [x, y, z] = read;
   const [s, u, v] = read.map((values) => (values.length === 1 ? 0 : 1));
-  const [a, b, c] = args
-    .slice(n)
-    .map((setting) => (typeof setting === "object" && setting !== null ? +setting : setting));
+  const [a, b, c] = args.slice(n).map((setting) => (setting instanceof Object ? +setting : setting));
   const result = kind === "bool" ? "bool" : dtype;
   const { Memory, round: rounded } = DTYPES[result];
   const data = memory(Memory, shape);

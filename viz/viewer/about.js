@@ -37,7 +37,7 @@ function aboutText() {
   const back = passes.includes("backward") ? "how its gradient flows back" : "";
   const along = passes.includes("jvp") ? "how a small change flows through" : "";
   const parts = [`The program\u2019s forward pass${from} to ${listedWords([...outputs].slice(0, 3).map((i) => values[i].name))}`, back, along].filter(Boolean);
-  return `${parts.length > 2 ? `${parts.slice(0, -1).join(", ")}, and ${parts.at(-1)}` : parts.join(", and ")}.`;
+  return `${parts.length > 1 ? `${parts.slice(0, -1).join(", ")}, and ${parts.at(-1)}` : parts[0]}.`;
 }
 
 function describePage() {
@@ -69,7 +69,7 @@ function gradientElements(i) {
 
 /** Return by how much the output grows if an element of a leaf grows: computed again, else from its gradient. */
 function growthBy(i, place, gradient) {
-  if (!leafTensor(i)) return GROWTH * gradient;
+  if (!leafTensor(i) || [...outputs].some(asRecorded)) return GROWTH * gradient;
   const { data: old, dtype, shape: sides } = tensorNow(i);
   const moved = live.fromNested(Array.from(old, (x, k) => (k === place ? x + GROWTH : x)), dtype, sides);
   const after = live.computeAgain(data.live, new Map(held).set(values[i].id, moved), { forwardOnly: true });
@@ -94,6 +94,7 @@ function growthOf(i) {
 /** Return the answers to first questions: shown beside the drawing while no card is chosen. */
 function answers() {
   const row = (question, ...answer) => [el("dt", {}, question), el("dd", {}, ...answer)];
+  const grown = growing.slice(0, 2).map(growthOf).filter(Boolean);
   const [out] = outputs;
   const line = out !== undefined && maker[out] >= 0 && placeOf(ops[maker[out]]);
   const shown = out === undefined ? "nothing" : `${values[out].name} = ${gist(values[out])}`;
@@ -102,7 +103,7 @@ function answers() {
     { class: "answers" },
     row("What is the output?", el("code", {}, shown), line && ` (${line})`),
     passes.includes("backward") && row("What is red?", "Gradients: how fast the output grows with each number. g is the gradient that comes in, from the output\u2019s side."),
-    row("What happens if a number grows?", ...growing.slice(0, 2).map((i) => el("p", {}, growthOf(i))), isLive && "Drag it sideways and see."),
+    grown.length > 0 && row("What happens if a number grows?", grown.map((said) => el("p", {}, said)), isLive && "Drag it sideways and see."),
     row("Which line is a card?", "Point at a card, or click it: its line is marked in the program, and its formula and values appear here."),
   );
 }

@@ -82,12 +82,10 @@ function show(box, centre = false) {
   const inside = box.x >= view.left && box.x + box.w <= view.right && box.y >= view.top && box.y + box.h <= view.bottom;
   if (inside && !centre) return;
   const k = centre && camera.k < 0.5 ? 1 : camera.k;
-  const x = centre
-    ? centred(box.w * k, stage.clientWidth) - box.x * k
-    : nearest(camera.x, box.x * k, box.w * k, stage.clientWidth);
-  const y = centre
-    ? centred(box.h * k, stage.clientHeight) - box.y * k
-    : nearest(camera.y, box.y * k, box.h * k, stage.clientHeight);
+  const along = (at, from, size, room) =>
+    centre ? centred(size * k, room) - from * k : nearest(at, from * k, size * k, room);
+  const x = along(camera.x, box.x, box.w, stage.clientWidth);
+  const y = along(camera.y, box.y, box.h, stage.clientHeight);
   const far = Math.hypot(x - camera.x, y - camera.y);
   stopGliding();
   if (calm.matches || k !== camera.k || far > 3000 || playing) return moveTo(x, y, k);

@@ -8,15 +8,19 @@ const STARTS = {
   jvp: "The inputs have tangents. Each step pushes the tangents through one operation and shows them beside its value.",
 };
 
-const term = (text, word, kind = "", note = "") =>
-  el(
-    "span",
-    { class: `term ${kind}` },
-    el("b", { title: text }, marked(shorten(text, 64))),
-    el("i", {}, word),
-    note && el("small", {}, shorten(note, 90)),
-  );
+const term = (text, word, kind = "", note = "") => {
+  const said = el("b", { title: text }, marked(shorten(text, 64)));
+  return el("span", { class: `term ${kind}` }, said, el("i", {}, word), note && el("small", {}, shorten(note, 90)));
+};
 const sign = (text) => el("span", { class: "sign" }, text);
+const results = (terms) => terms.slice(0, 3).flatMap((one, i) => [sign(i ? "," : "="), one]);
+
+const gradTerm = (value, step, note) => term(gradientText(value, step), `grad ${values[value].name}`, "grad", note);
+const tangentTerm = (value, step) => term(tangentText(value, step), `tangent of ${values[value].name}`, "tangent");
+function valueTerm(value) {
+  const { name } = values[value];
+  return term(gist(values[value]), outputs.has(value) ? `${name}, the output` : name, "", typeOf(values[value]));
+}
 
 function caption(step) {
   const { pass, op, slot } = steps[step];
@@ -25,7 +29,7 @@ function caption(step) {
   if (fold) return foldCaption(fold, pass, step);
   if (steps[step].inside) return insideCaption(steps[step]);
   if (pass === "forward") return [...forwardCaption(op), isFinished(step) && el("p", { class: "growth" }, growthOf(growing[0]))].filter(Boolean);
-  if (pass === "jvp") return jvpCaption(op);
+  if (pass === "jvp") return jvpCaption(op, step);
   return backwardCaption(op, slot, step);
 }
 
@@ -33,53 +37,35 @@ function caption(step) {
 function foldCaption(box, pass, step) {
   const size = count(box.to - box.from, "operation");
   const read = [...new Set(box.ins.filter((edge, i) => box.labels[i]).map((edge) => edge.value))];
+  const moved = box.out.filter((value) => tangentOf.has(value));
   const [words, made] = {
-    forward: [size, box.out.map((value) => term(gist(values[value]), values[value].name, "", typeOf(values[value])))],
-    backward: [
-      `back through ${size}`,
-      read.map((value) => term(gradientText(value, step), `grad ${values[value].name}`, "grad")),
-    ],
-    jvp: [
-      `tangents through ${size}`,
-      box.out
-        .filter((value) => tangentOf.has(value))
-        .map((value) => term(tangentText(value, step), `tangent of ${values[value].name}`, "tangent")),
-    ],
+    forward: [size, box.out.map(valueTerm)],
+    backward: [`back through ${size}`, read.map((value) => gradTerm(value, step))],
+    jvp: [`tangents through ${size}`, moved.map((value) => tangentTerm(value, step))],
   }[pass];
   return [term(box.label, words), made.length ? sign("→") : null, ...made.slice(0, 3)].filter(Boolean);
 }
 
 function forwardCaption(op) {
-  const terms = op.out
-    .slice(0, 3)
-    .flatMap((value, i) => [
-      i ? sign(",") : sign("="),
-      term(gist(values[value]), `${values[value].name}${outputs.has(value) ? ", the output" : ""}`, "", typeOf(values[value])),
-    ]);
-  return [term(op.formula || op.name + op.call, op.formula ? op.name : "operation", "", op.cut?.[0] ?? ""), ...terms];
+  const call = term(op.formula || op.name + op.call, op.formula ? op.name : "operation", "", op.cut?.[0] ?? "");
+  return [call, ...results(op.out.map(valueTerm))];
 }
 
 /** Describe an operation inside a custom Function: the method and its line, the values that it reads, and its results. */
 function insideCaption({ box, within }) {
-  const named = ([name, amount, of]) => `${name} = ${minus(amountInside(amount, of))}`;
   const line = box.at ? `, line ${box.at[1]}: ${shorten(codeOf(box), 60)}` : "";
   const method = within.join(" › ") + line;
   const amount = ([, text, of]) => minus(amountInside(text, of));
-  const made = box.made.slice(0, 3).flatMap((one, i) => [sign(i ? "," : "="), term(amount(one), one[0])]);
-  return [term(minus(box.text), method, "", (box.reads ?? []).map(named).join(", ")), ...made];
+  const read = (box.reads ?? []).map((one) => `${one[0]} = ${amount(one)}`).join(", ");
+  return [term(minus(box.text), method, "", read), ...results(box.made.map((one) => term(amount(one), one[0])))];
 }
 
-function jvpCaption(op) {
+function jvpCaption(op, step) {
   const [value] = op.out.filter((one) => tangentOf.has(one));
   const rule = (op.rule ?? "").replace(/^= /, "") || `tangent rule of ${op.name}`;
-  const moved = op.tensors
-    .filter((one) => tangentOf.has(one))
-    .map((one) => `${values[tangentOf.get(one)].name} = ${gist(values[tangentOf.get(one)], 4)}`);
-  return [
-    term(rule, "rule for the tangents of the inputs", "", moved.join(", ")),
-    sign("="),
-    term(gist(values[tangentOf.get(value)]), `tangent of ${values[value].name}`, "tangent"),
-  ];
+  const moved = op.tensors.map((one) => values[tangentOf.get(one)]).filter(Boolean);
+  const given = moved.map((one) => `${one.name} = ${gist(one, 4)}`).join(", ");
+  return [term(rule, "rule for the tangents of the inputs", "", given), sign("="), tangentTerm(value, step)];
 }
 
 function backwardCaption(op, slot, step) {
@@ -104,12 +90,7 @@ function sumSoFar(value, step) {
   const { state: stands } = gradientAt(value, step);
   const arrived = all.filter(([at]) => at <= step).length;
   const words = stands === "known" ? "sum of all branches" : `${arrived} of ${all.length} contributions`;
-  return el(
-    "span",
-    { class: "meet" },
-    sign("⊕"),
-    term(gradientText(value, step), `grad ${values[value].name}`, "grad", words),
-  );
+  return el("span", { class: "meet" }, sign("⊕"), gradTerm(value, step, words));
 }
 
 /** Return the caption of one step; if several processes step at once, or inside a Function, with the name of its process. */
@@ -141,12 +122,9 @@ const SPOKEN = { "=": "equals", "\u00d7": "times", "\u2192": ",", "\u2295": ", t
 
 /** Return the caption for screen readers: the number of the step, and each term after its word. */
 function spokenStep() {
-  const spokenTerm = ([text, word, note]) => [word, text, note].filter(Boolean).join(" ");
-  const parts = [...$("caption").querySelectorAll(".sign, .term, p")].map((one) =>
-    one.matches(".term")
-      ? spokenTerm([...["b", "i", "small"].map((tag) => one.querySelector(tag)?.textContent)])
-      : (SPOKEN[one.textContent] ?? one.textContent),
-  );
+  const words = (one) => ["i", "b", "small"].map((tag) => one.querySelector(tag)?.textContent).filter(Boolean).join(" ");
+  const spoken = (one) => (one.matches(".term") ? words(one) : (SPOKEN[one.textContent] ?? one.textContent));
+  const parts = [...$("caption").querySelectorAll(".sign, .term, p")].map(spoken);
   const [pass, rest, part] = [...$("where").childNodes].map((node) => node.textContent.trim());
   const inside = steps[state.step].inside ? `, ${part}` : "";
   return `${pass} ${rest}${inside}: ${parts.join(" ").replaceAll(" ,", ",")}`;

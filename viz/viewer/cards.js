@@ -62,28 +62,20 @@ function describe(box) {
   if (short && !isBar(box)) return shortCard(box);
   const { title, note, right, tag } = heading(box);
   const most = isBar(box) ? MOST_ROWS * box.lanes.length : MOST_ROWS;
-  const rows = box.out.slice(0, most).flatMap((value) => rowsOf(box, value));
-  rows.push(...specialRows(box), ...errorRows(box));
-  if (box.kind !== "fold" && !box.leaf) rows.push(...heldRows(ops[box.from]));
-  if (box.kind !== "fold" && !box.leaf) rows.push(...waitRows(ops[box.from]), ...keptRows(ops[box.from]));
+  const nameOf = (value) => (box.leaf ? "" : `${shorten(values[value].name, 20)} = `);
+  const labels = (value) => ({ value: nameOf(value), grad: "grad = ", tangent: "tangent = " });
+  const rows = [...box.out.slice(0, most).flatMap((value) => rowsOf(value, labels(value))), ...specialRows(box)];
+  const op = box.kind === "fold" || box.leaf ? null : ops[box.from];
+  if (op) rows.push(...errorRows(op), ...heldRows(op), ...waitRows(op), ...keptRows(op));
   if (isBar(box)) rows.forEach((row) => (row.lane ??= laneOf(row.value)));
   const inLane = (row) => rows.filter((other) => other.lane === row.lane);
   for (const row of rows) row.at = inLane(row).indexOf(row); // a bar has a column for each lane
   const widths = isBar(box) ? [] : rows.map(rowWidth);
-  const head =
-    textWidth(title, "name") +
-    textWidth(note, "mono") +
-    (right ? 20 + textWidth(right, box.leaf ? "small" : "mono") : 0);
+  const beside = right ? 20 + textWidth(right, box.leaf ? "small" : "mono") : 0;
+  const head = textWidth(title, "name") + textWidth(note, "mono") + beside;
   const width = Math.max(head, textWidth(tag, "small"), ...widths) + 2 * SIDE + 6;
-  return {
-    title,
-    note,
-    right,
-    tag,
-    rows,
-    width,
-    tall: HEAD + (tag ? TAG : 0) + (rows.length ? (1 + Math.max(...rows.map((row) => row.at))) * LINE + FOOT : 0),
-  };
+  const below = rows.length ? (1 + Math.max(...rows.map((row) => row.at))) * LINE + FOOT : 0;
+  return { title, note, right, tag, rows, width, tall: HEAD + (tag ? TAG : 0) + below };
 }
 
 /** Return a card of one line: the name, and the first result. */
@@ -120,10 +112,8 @@ function briefText(value, step) {
   return ["value", step >= known[value] ? gist(values[value], 1) : ""];
 }
 
-const rowWidth = (row) =>
-  textWidth(row.label, row.kind === "kept" ? "small" : "mono") +
-  row.longest +
-  (row.type ? textWidth(row.type, "small") + 18 : 0);
+const rowWidth = ({ label, kind, longest, type }) =>
+  textWidth(label, kind === "kept" ? "small" : "mono") + longest + (type ? textWidth(type, "small") + 18 : 0);
 
 /** Return the waiting time of each lane of a collective, in the current pass. */
 function waitRows(op) {
@@ -183,25 +173,16 @@ function heading(box) {
 /** Return the sentences of operations that say where no gradient passes. */
 const cutTexts = (some) => some.flatMap((op) => (op.cut ?? []).map((text) => (op.ends ? text : `✂ ${text}`)));
 
-/** Make the rows of one result: value, gradient and tangent; each is as wide as its longest text. */
-function rowsOf(box, value) {
-  const name = shorten(values[value].name, 20);
+/** Make the rows of one result: value, gradient and tangent, with their labels; each is as wide as its longest text. */
+function rowsOf(value, labels) {
   const end = steps.length - 1;
-  const made = [
-    {
-      kind: "value",
-      value,
-      label: box.leaf ? "" : `${name} = `,
-      last: gist(values[value]),
-      type: typeOf(values[value]),
-    },
-  ];
-  if (passes.includes("backward") && gradientOf.has(value))
-    made.push({ kind: "grad", value, label: "grad = ", last: gradientText(value, end) });
-  if (passes.includes("jvp") && tangentOf.has(value))
-    made.push({ kind: "tangent", value, label: "tangent = ", last: tangentText(value, end) });
-  for (const row of made) row.longest = Math.max(textWidth(roomy(row.last), row.kind === "value" ? "mono" : "bold"), 30);
-  return made;
+  const texts = { value: gist(values[value]) };
+  if (passes.includes("backward") && gradientOf.has(value)) texts.grad = gradientText(value, end);
+  if (passes.includes("jvp") && tangentOf.has(value)) texts.tangent = tangentText(value, end);
+  return Object.entries(texts).map(([kind, last]) => {
+    const longest = Math.max(textWidth(roomy(last), kind === "value" ? "mono" : "bold"), 30);
+    return { kind, value, label: labels[kind], last, longest, type: kind === "value" && typeOf(values[value]) };
+  });
 }
 
 /** Make a row for each pass whose first NaN or infinity is made here, with the numbers that made it. */
@@ -219,10 +200,9 @@ function specialRows(box) {
 }
 
 /** Make the rows of the error with which the program ended: on the operation that raised, and on those that it names. */
-function errorRows(box) {
-  const texts = box.leaf || box.kind === "fold" ? [] : (ops[box.from].error ?? []);
+function errorRows({ error = [] }) {
   const styles = { call: "mono", remedy: "small remedy" }; // of the sizes, and of the fix
-  return texts.map(([style, last]) => {
+  return error.map(([style, last]) => {
     const made = styles[style] ?? "small";
     return { kind: "error", style: made, label: "", last, longest: textWidth(last, made === "mono" ? made : "small") + 8 };
   });
@@ -249,7 +229,7 @@ function heldRows(op) {
   return (heldParameters(op) ?? []).slice(0, MOST_ROWS).flatMap((value) => {
     const name = shorten(values[value].name, 20);
     const labels = { value: `${name} = `, grad: `${name}.grad = `, tangent: `tangent of ${name} = ` };
-    return rowsOf({ leaf: false }, value).map((row) => ({ ...row, label: labels[row.kind], held: true }));
+    return rowsOf(value, labels).map((row) => ({ ...row, held: true }));
   });
 }
 
@@ -257,23 +237,15 @@ function heldRows(op) {
 function keptRows(op) {
   const shown = (op.saved ?? []).filter(([value], i, all) => all.findIndex(([other]) => other === value) === i);
   const rows = shown.slice(0, MOST_ROWS).map(([value, size, freer]) => {
-    const freed = freer === null ? undefined : freedAt.get(freer);
+    const freed = freedAt.get(freer);
     const when = freed === undefined ? "" : `, freed in ${steps[freed].pass} step ${placeIn(freed)}`;
     const text = `${shorten(values[value].name, 20)} (${bytes(size)})${when}`;
-    return {
-      kind: "kept",
-      value,
-      op,
-      label: "saved ",
-      last: text,
-      longest: textWidth(text, "small"),
-      freed,
-      from: stepFor.forward.get(op.index),
-    };
+    const row = { kind: "kept", value, op, label: "saved ", last: text, longest: textWidth(text, "small") };
+    return { ...row, freed, from: stepFor.forward.get(op.index) };
   });
   if (shown.length > MOST_ROWS) {
     const rest = shown.slice(MOST_ROWS);
-    const text = `${rest.length} more (${bytes(rest.reduce((sum, [, size]) => sum + size, 0))})`;
+    const text = `${rest.length} more (${bytes(sum(rest.map(([, size]) => size)))})`;
     rows.push({ ...rows.at(-1), op: null, last: text, longest: textWidth(text, "small") });
   }
   return rows;

@@ -195,7 +195,7 @@ const OP = fields(
     id: count, name: text, call: text, formula: text, rule: text, within: text, at: place, columns: list(line, 4),
     in: list((x) => (Array.isArray(x) ? tuple(text)(x) : value(x)), 1000), out: list(value, 1000),
     module: list(text, 40), layer: list(text, 40), views: list(fields({ layer: text, inputs: list(shape, 100) }, "layer", "inputs"), 40),
-    custom: flag, inplace: flag, ends: flag, raised: flag, cut: list(text, 100), error: list(tuple(text, text), 100), open: flag, saved: list(tuple(value, count, optional(op)), 1000),
+    custom: flag, alone: text, inplace: flag, ends: flag, raised: flag, cut: list(text, 100), error: list(tuple(text, text), 100), open: flag, saved: list(tuple(value, count, optional(op)), 1000),
     flows: list(optional(FLOW), 1000), held: list(count, 1000), lanes: distinct(list(lane)), times: map(pass, finite),
     transfer: TRANSFER, inside: list(METHOD, 40), rooms: map(pass, room),
   },

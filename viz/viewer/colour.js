@@ -25,9 +25,11 @@ function norm(value) {
   return Math.sqrt(elements(value)) * Math.hypot(found[2], found[3]);
 }
 
-/** Return the bytes that a box saves; a tensor saved several times counts once. */
+/** Return the bytes of each tensor that operations save and that is not forgotten; one saved several times counts once. */
+const savedSizes = (some) => [...new Map(some.flatMap(savedBy).map(([value, size]) => [value, size])).values()];
+
 function savedBytes(box) {
-  return sum([...new Map(opsIn(box).flatMap((op) => (op.saved ?? []).map(([value, size]) => [value, size]))).values()]);
+  return sum(savedSizes(opsIn(box)));
 }
 
 function seconds(x) {

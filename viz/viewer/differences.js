@@ -30,11 +30,10 @@ function leavesOf(record, held, kinds) {
 function descended(record, held, run, rate) {
   const moved = new Map();
   for (const { id } of leavesOf(record, held, ["parameter"])) {
-    const [p, grad] = [held.get(id), run.gradients.get(id)];
+    const grad = run.gradients.get(id);
     if (!grad || isRecorded(record, run, id)) continue;
-    const step = tensorLike(p, grad.data.map((g) => rate * g)); // prettier-ignore
-    const after = combined(p, step, (x, by) => x - by);
-    moved.set(id, after);
+    const step = tensorLike(grad, grad.data.map((g) => rate * g)); // prettier-ignore
+    moved.set(id, combined(held.get(id), step, (x, by) => x - by));
   }
   return moved;
 }
@@ -51,18 +50,16 @@ function forwardDifferences(record, held, run, h) {
   const ahead = new Map(held);
   for (const [id, t] of directionsOf(record, held)) {
     const step = tensorLike(t, t.data.map((d) => h * d)); // prettier-ignore
-    const there = combined(held.get(id), step, (x, by) => x + by);
-    ahead.set(id, there);
+    ahead.set(id, combined(held.get(id), step, (x, by) => x + by));
   }
   const there = live.computeAgain(record, ahead, { forwardOnly: true });
-  return record.outputs
-    .filter((id) => run.tangents.has(id) && there.values.has(id))
-    .map((id) => {
-      const [y, tangent] = [run.values.get(id), run.tangents.get(id)];
-      const rise = combined(there.values.get(id), y, (to, from) => to - from);
-      const ratio = tensorLike(y, rise.data.map((r) => r / h)); // prettier-ignore
-      return { id, tangent, ratio, error: largest(combined(ratio, tangent, (a, b) => a - b).data) };
-    });
+  const known = record.outputs.filter((id) => run.tangents.has(id) && there.values.has(id));
+  return known.map((id) => {
+    const [y, tangent] = [run.values.get(id), run.tangents.get(id)];
+    const rise = combined(there.values.get(id), y, (to, from) => to - from);
+    const ratio = tensorLike(y, rise.data.map((r) => r / h)); // prettier-ignore
+    return { id, tangent, ratio, error: largest(combined(ratio, tangent, (a, b) => a - b).data) };
+  });
 }
 
 /** Return the largest magnitude; NaN if there is one. */
@@ -115,9 +112,8 @@ function comparisons(record, held, options = {}) {
 
 /** Return the reason for which the gradient of a leaf is not compared, or nothing. */
 function incomparable(record, run, id) {
-  const frozen = following(record, id).find(
-    ({ call, outputs }) => call && outputs.some((output) => run.frozen.has(output)),
-  );
+  const isFrozen = ({ call, outputs }) => call && outputs.some((output) => run.frozen.has(output));
+  const frozen = following(record, id).find(isFrozen);
   if (run.values.get(id).data.length > SMALL_LEAF) return `it has more than ${SMALL_LEAF} elements`;
   if (frozen) return `${frozen.call} is from the recorded run`;
   if (record.ops.some(({ phase }) => phase === "update")) return "the program itself takes steps";
@@ -147,8 +143,8 @@ function discrepancy(given, expected, most) {
   if (given.every((g) => g === 0)) return "which is 0";
   const counted = expected.map((e, i) => [given[i], e]).filter(([g, e]) => Math.max(Math.abs(g), Math.abs(e)) > most);
   const [factor] = counted.map(([g, e]) => g / e);
-  const alike =
-    Number.isFinite(factor) && counted.every(([g, e]) => Math.abs(g / e - factor) < 1e-2 * Math.abs(factor));
+  const isAlike = ([g, e]) => Math.abs(g / e - factor) < 1e-2 * Math.abs(factor);
+  const alike = Number.isFinite(factor) && counted.every(isAlike);
   if (alike && Math.abs(factor + 1) < 1e-2) return "by its sign";
   return alike ? `by a factor of ${number(factor, 3)}` : `by up to ${number(Math.max(...apart), 3)}`;
 }

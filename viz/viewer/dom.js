@@ -20,6 +20,10 @@ const shape = (tag, attributes = {}, ...children) =>
 const table = (attributes, rows) =>
   el("table", attributes, el("tbody", {}, rows.map((row) => el("tr", {}, row.map((cell) => el("td", {}, cell))))));
 
+/** Make a row of a table with a name at its beginning. */
+const namedRow = (name, cells, kind = null) =>
+  el("tr", { class: kind }, el("th", { scope: "row" }, name), cells.map((cell) => el("td", {}, cell)));
+
 function setAll(element, attributes) {
   for (const [name, value] of Object.entries(attributes))
     if (element.getAttribute(name) !== String(value)) element.setAttribute(name, value);

@@ -40,12 +40,9 @@ function objectiveName() {
 
 function downhillPanel() {
   const parameters = parametersWithGrad().map(({ id }) => values[indexOfId.get(id)].name);
-  if (!parameters.length) {
-    const why = passes.includes("backward")
-      ? "No leaf requires grad: create one with requires_grad=True."
-      : 'The record has no backward pass: draw it with passes="all".';
-    return { parts: [el("p", { class: "note" }, why)] };
-  }
+  if (!parameters.length && passes.includes("backward"))
+    return onlyNote("No leaf requires grad: create one with requires_grad=True.");
+  if (!parameters.length) return onlyNote('The record has no backward pass: draw it with passes="all".');
   const [curve, words] = [el("figure"), el("p", { class: "note", role: "status" })];
   const slider = powerSlider("lr", [-4, 1], downhill.rate, (rate) => (downhill.rate = rate));
   const line = el("p", {}, el("code", {}, "p -= lr * p.grad"), ` for ${shorten(listedWords(parameters), 60)}`);
@@ -88,21 +85,13 @@ function descentCurve() {
   const finite = curve.filter(Number.isFinite);
   const logarithmic = Math.min(...finite) > 0 && Math.max(...finite) > 100 * Math.min(...finite);
   const points = curve.map((y, n) => [n, y]);
-  const steps = curve.length - 1;
+  const steps = count(curve.length - 1, "step");
   const now = `${objectiveName()} = ${number(curve.at(-1))}`;
-  const label = `${objectiveName()} over ${count(steps, "step")}: from ${number(curve[0])} to ${number(curve.at(-1))}`;
-  const ends = [
-    `start: ${number(curve[0])}`,
-    logarithmic ? "logarithmic" : "",
-    steps ? `${count(steps, "step")}: ${now}` : now,
-  ];
-  return curveOf(points, {
-    label,
-    across: [0, Math.max(steps, 10)],
-    mark: points.findLast(([, y]) => Number.isFinite(y)),
-    ends,
-    logarithmic,
-  });
+  const label = `${objectiveName()} over ${steps}: from ${number(curve[0])} to ${number(curve.at(-1))}`;
+  const end = curve.length > 1 ? `${steps}: ${now}` : now;
+  const ends = [`start: ${number(curve[0])}`, logarithmic ? "logarithmic" : "", end];
+  const mark = points.findLast(([, y]) => Number.isFinite(y));
+  return curveOf(points, { label, across: [0, Math.max(curve.length - 1, 10)], mark, ends, logarithmic });
 }
 
 document.addEventListener("visibilitychange", () => document.hidden && experiment?.name === "downhill" && play(false));

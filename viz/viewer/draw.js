@@ -4,19 +4,7 @@ const LAYERS = ["lanes", "frames", "edges", "tabs", "cards", "heads", "over", "l
 const layers = Object.fromEntries(LAYERS.map((id) => [id, $(id)]));
 const mounted = new Map(); // by key, the elements of a card
 const BAR = 4; // width of the bar of a custom Function
-const FORMS = {
-  op: ["round", 6],
-  function: ["round", 6],
-  fold: ["round", 6],
-  transfer: ["round", 6],
-  cut: ["round", 6],
-  error: ["round", 6],
-  input: ["round", 15],
-  parameter: ["cut", 10],
-  constant: ["cut", 0],
-  computed: ["cut", 0],
-  copy: ["cut", 6],
-};
+const FORMS = { input: ["round", 15], parameter: ["cut", 10], constant: ["cut", 0], computed: ["cut", 0], copy: ["cut", 6] };
 
 /** Draw a box with round or cut corners. */
 function outline(x, y, w, h, corner, form, low = corner) {
@@ -52,7 +40,7 @@ function mountCard(box) {
 /** Draw the shapes of a card, which show its kind. */
 function frame(box, headTall) {
   const { kind, w, strip: top } = box;
-  const [form, corner] = FORMS[kind];
+  const [form, corner] = FORMS[kind] ?? ["round", 6];
   const tall = box.h - top;
   const path = (name, d) => shape("path", { class: name, d });
   const around = (by) => outline(-by, top - by, w + 2 * by, tall + 2 * by, corner + by, form);

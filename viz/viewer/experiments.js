@@ -43,17 +43,15 @@ function startExperiments() {
   onLive(() => experiment?.follow?.());
 }
 
+/** Return a panel that only says why it is empty. */
+const onlyNote = (words) => ({ parts: [el("p", { class: "note" }, words)] });
+
 /** Return a slider over 1, 2, 5, 10, ... between two powers of ten, and the number beside it. */
 function powerSlider(name, [low, high], start, react) {
   const at = (k) => Number((10 ** (k / 3)).toPrecision(1));
   const shown = el("output", {}, number(start));
-  const input = el("input", {
-    type: "range",
-    min: 3 * low,
-    max: 3 * high,
-    value: Math.round(3 * Math.log10(start)),
-    "aria-label": name,
-  });
+  const range = { min: 3 * low, max: 3 * high, value: Math.round(3 * Math.log10(start)) };
+  const input = el("input", { type: "range", "aria-label": name, ...range });
   const tell = () => {
     const x = at(Number(input.value));
     setText(shown, number(x));
@@ -73,28 +71,18 @@ function curveOf(points, { label, across, mark, ends, logarithmic }) {
   const [left, right] = across;
   const place = ([x, y]) => {
     const part = low === high ? 0.5 : Math.max(0, Math.min(1, (scale(y) - low) / (high - low)));
-    return [8 + ((x - left) / (right - left || 1)) * (CURVE_WIDE - 16), CURVE_TALL - 8 - part * (CURVE_TALL - 16)].map(
-      (p) => p.toFixed(1),
-    );
+    const at = [8 + ((x - left) / (right - left || 1)) * (CURVE_WIDE - 16), CURVE_TALL - 8 - part * (CURVE_TALL - 16)];
+    return at.map((p) => p.toFixed(1));
   };
-  let pen = "M";
-  const line = points.map((point) => {
-    if (!Number.isFinite(point[1])) return ((pen = "M"), "");
-    const drawn = `${pen}${place(point).join(" ")}`;
-    pen = "L";
-    return drawn;
-  });
-  const dot =
-    mark && Number.isFinite(mark[1]) ? shape("circle", { cx: place(mark)[0], cy: place(mark)[1], r: 4 }) : null;
+  const isDrawn = (point) => Number.isFinite(point?.[1]);
+  const pen = (k) => (isDrawn(points[k - 1]) ? "L" : "M");
+  const line = points.map((point, k) => (isDrawn(point) ? `${pen(k)}${place(point).join(" ")}` : ""));
+  const dot = isDrawn(mark) && shape("circle", { cx: place(mark)[0], cy: place(mark)[1], r: 4 });
   const box = shape("rect", { class: "frame", x: 0.5, y: 0.5, width: CURVE_WIDE - 1, height: CURVE_TALL - 1, rx: 4 });
   const picture = { class: "curve", viewBox: `0 0 ${CURVE_WIDE} ${CURVE_TALL}`, role: "img", "aria-label": label };
   return [
     shape("svg", picture, box, shape("path", { d: line.join("") }), dot),
-    el(
-      "p",
-      { class: "ends" },
-      ends.map((text) => el("span", {}, text)),
-    ),
+    el("p", { class: "ends" }, ends.map((text) => el("span", {}, text))),
   ];
 }
 

@@ -37,10 +37,7 @@ function painted(element, above = {}) {
 /** Return the whole graph as it is drawn now, also what is outside of the window. */
 function paintedGraph() {
   const { x, y, k } = camera;
-  world.classList.remove("hidden");
-  drawOnly(null);
-  mount(true);
-  refresh();
+  drawWhole();
   const made = painted(world);
   made.removeAttribute("transform");
   moveTo(x, y, k);

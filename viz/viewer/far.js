@@ -9,24 +9,8 @@ let colours = {};
 
 function readColours() {
   const style = getComputedStyle(document.documentElement);
-  colours = Object.fromEntries(
-    [
-      "ink",
-      "paper",
-      "line",
-      "op",
-      "function",
-      "input",
-      "parameter",
-      "constant",
-      "fold",
-      "transfer",
-      "cut",
-      "forward",
-      "backward",
-      "jvp",
-    ].map((name) => [name, style.getPropertyValue(`--${name}`).trim()]),
-  );
+  const names = "ink paper line op function input parameter constant fold transfer cut forward backward jvp".split(" ");
+  colours = Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
   colours.computed = colours.copy = colours.constant;
 }
 
@@ -71,11 +55,8 @@ function paintName(box) {
   const [w, h] = [box.w * camera.k, (box.h - box.strip) * camera.k];
   const room = Math.floor((w - 4) / 6.2);
   if (h < 12 || room < 4) return;
-  paint.fillText(
-    shorten(box.title, room),
-    box.x * camera.k + camera.x + w / 2,
-    (box.y + box.strip) * camera.k + camera.y + h / 2 + 4,
-  );
+  const [x, y] = [box.x * camera.k + camera.x, (box.y + box.strip) * camera.k + camera.y];
+  paint.fillText(shorten(box.title, room), x + w / 2, y + h / 2 + 4);
 }
 
 function paintBox(box) {

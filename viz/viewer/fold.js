@@ -101,11 +101,8 @@ function foldBy(mode, depth = null) {
   folded = mode === "none" ? null : gathered(mode === "module" ? moduleTree() : tree(FOLDS[mode] ?? (() => [])));
   if (folded && depth !== null) return openTo(folded, depth);
   if (mode === "module") return openToScreen();
-  const largest = () =>
-    visibleParts()
-      .map(([part]) => part)
-      .filter((part) => part.parts)
-      .sort((a, b) => b.to - b.from - (a.to - a.from))[0];
+  const closed = () => visibleParts().map(([part]) => part).filter((part) => part.parts);
+  const largest = () => closed().sort((a, b) => b.to - b.from - (a.to - a.from))[0];
   while (folded && visibleParts().length < FEW_BOXES && largest()?.parts.some((part) => part.parts))
     largest().open = true;
 }

@@ -7,9 +7,9 @@ let rest = 0; // the timer after which the cards outside of the window follow, t
 function followChanges() {
   if (state.paths) state.paths = values[gradientOf.get(state.paths.value)].impossible ? null : trace(state.paths.value);
   placePaths();
-  if (colourBy === "grad") shadeBoxes();
+  if (colourBy) shadeBoxes();
   if (drawnOptions === runOptions) refreshInView();
-  else wake(); // another choice is drawn everywhere at once
+  else (wake(), drawMemory(), showMemory(state.step)); // another choice is drawn everywhere at once
   drawnOptions = runOptions;
   drawFar();
   showCaption(state.step);
@@ -72,10 +72,7 @@ function drawOnly(inView) {
 function showNotice() {
   const stopped = baseline.stopped ?? run.stopped;
   const otherwise = stopped ? [{ text: `numbers that do not change are from the recorded run: ${stopped}` }] : isOriginal() ? [] : run.otherwise;
-  const lines = otherwise.map(
-    ({ text, line }) => text ?? `with these numbers the program would take another way at line ${line}`,
-  );
-  const text = lines.join("; ");
+  const text = otherwise.map((one) => one.text).join("; ");
   setText($("notice"), text && text[0].toUpperCase() + text.slice(1));
   $("notice").hidden = !text;
 }

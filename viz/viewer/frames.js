@@ -10,21 +10,18 @@ const frameTitleWidth = (frame) => tabWidth(frame) + FRAME_SIDE;
 
 /** Draw all frames, the outer ones first, and their tabs above the edges. */
 function mountFrames() {
-  layers.frames.replaceChildren(
-    ...graph.frames.map(({ x, y, w, h }) => shape("rect", { class: "frame", x, y, width: w, height: h, rx: 8 })),
-  );
+  const border = ({ x, y, w, h }) => shape("rect", { class: "frame", x, y, width: w, height: h, rx: 8 });
+  layers.frames.replaceChildren(...graph.frames.map(border));
   layers.tabs.replaceChildren(...graph.frames.map(tabOf));
 }
 
 function tabOf(frame) {
   const { key, fold, x, y } = frame;
   const words = `${frameTitle(frame).slice(2)}, ${count(fold.to - fold.from, "operation")}`;
-  return shape(
-    "g",
-    { id: key, class: "tab", role: "button", tabindex: "0", "aria-expanded": "true", "aria-label": words },
-    shape("rect", { x, y, width: tabWidth(frame), height: TAB, rx: 8 }),
-    shape("text", { class: "name", x: x + 10, y: y + 17 }, frameTitle(frame)),
-  );
+  const button = { role: "button", tabindex: "0", "aria-expanded": "true", "aria-label": words };
+  const border = shape("rect", { x, y, width: tabWidth(frame), height: TAB, rx: 8 });
+  const title = shape("text", { class: "name", x: x + 10, y: y + 17 }, frameTitle(frame));
+  return shape("g", { id: key, class: "tab", ...button }, border, title);
 }
 
 /** Return the frame whose tab an element is, or is in. */

@@ -16,16 +16,7 @@ function beginDrag(event) {
   const target = liveTarget(element);
   const [x, from] = [event.clientX, liveNumber(target)];
   const step = roundStep(target, PER_PIXEL);
-  dragging = {
-    element,
-    target,
-    pointer: event.pointerId,
-    x,
-    from,
-    at: Number.isFinite(from) ? from : 0,
-    step,
-    moved: false,
-  };
+  dragging = { element, target, pointer: event.pointerId, x, from, at: Number.isFinite(from) ? from : 0, step };
   element.focus({ preventScroll: true });
   element.setPointerCapture(event.pointerId);
 }
@@ -49,15 +40,19 @@ function endDrag(event) {
     dragging.element.blur(); // arrow keys go to the next step, unless the number is clicked
     sayChange(dragging.target);
   }
+  letGo();
+}
+
+function letGo() {
   dragging = null;
   document.body.classList.remove("dragging");
 }
 
+/** Take a drag back. */
 function stopDrag() {
   if (!dragging) return false;
   setLiveNumber(dragging.target, dragging.from);
-  dragging = null;
-  document.body.classList.remove("dragging");
+  letGo();
   return true;
 }
 
@@ -87,13 +82,8 @@ function openField(element) {
   const target = liveTarget(element);
   const { left, top, width, height } = element.getBoundingClientRect();
   const now = liveNumber(target);
-  const input = el("input", {
-    class: "number typed",
-    inputmode: "decimal",
-    "aria-label": liveName(target),
-    onkeydown: fieldKey,
-    onblur: () => closeField(true),
-  });
+  const keys = { onkeydown: fieldKey, onblur: () => closeField(true) };
+  const input = el("input", { class: "number typed", inputmode: "decimal", "aria-label": liveName(target), ...keys });
   input.value = String(Number(now.toPrecision(values[target.i].dtype === "float64" ? 15 : 7)));
   input.style.left = `${Math.max(4, Math.min(left - 8, innerWidth - 130))}px`;
   input.style.top = `${top + height / 2 - 15}px`;

@@ -29,17 +29,9 @@ function heatMap(value, grid, changes) {
   else marks = cellMarks(panels, largest, value.shape, (p, i, j) => told(read(p, i, j), `${p},${i},${j}`));
   const drawn = image ? 1 : panels.length;
   const note = all > drawn && !image ? `the first ${drawn} of ${all} matrices` : "";
-  const label = `Picture of ${count(elements(value), "element")}`;
-  const picture = shape(
-    "svg",
-    {
-      class: changes === null ? "heat" : "heat live",
-      viewBox: `0 0 ${PICTURE_WIDE} ${marks.height.toFixed(1)}`,
-      role: changes === null ? "img" : "group",
-      "aria-label": label,
-    },
-    ...marks.shapes,
-  );
+  const [kind, role] = changes === null ? ["heat", "img"] : ["heat live", "group"];
+  const frame = { class: kind, role, viewBox: `0 0 ${PICTURE_WIDE} ${marks.height.toFixed(1)}` };
+  const picture = shape("svg", { ...frame, "aria-label": `Picture of ${count(elements(value), "element")}` }, marks.shapes);
   return el("figure", {}, changes === null ? [picture, note && el("p", { class: "note" }, note), line] : [line, picture]);
 }
 

@@ -4,17 +4,9 @@
 function transforms(op) {
   if (!op.layer?.length) return null;
   const bottom = { layer: "underneath", inputs: op.tensors.map((value) => values[value].shape) };
-  const views = op.views?.length
-    ? [...op.views].reverse()
-    : [...op.layer].reverse().map((layer) => ({ layer, inputs: null }));
-  const rows = [...views, bottom].map(({ layer, inputs }) =>
-    el(
-      "tr",
-      {},
-      el("th", { scope: "row" }, layer),
-      el("td", {}, inputs ? inputs.map((sides) => sizes(sides)).join(" ") || "–" : ""),
-    ),
-  );
+  const views = op.views?.length ? op.views : op.layer.map((layer) => ({ layer, inputs: null }));
+  const shapes = (inputs) => inputs && (inputs.map(sizes).join(" ") || "–");
+  const rows = [...views.toReversed(), bottom].map(({ layer, inputs }) => namedRow(layer, [shapes(inputs)]));
   const words = `Handled by ${[...op.layer].reverse().join(", then ")}. Shapes of its tensors inside each transform:`;
   return part("Transforms", el("p", { class: "note" }, words), el("table", { class: "views" }, el("tbody", {}, rows)));
 }
@@ -37,19 +29,14 @@ function insideSteps(op, method, steps, call) {
   if (method === "setup_context" && saves.length)
     return el("p", { class: "note" }, `saves ${[...new Set(saves)].join(", ")} for backward`);
   if (!steps.length) return el("p", { class: "note" }, "runs no recorded operation");
-  return el(
-    "ol",
-    {},
-    steps.map((step) => insideStep(op, step, call)),
-  );
+  return el("ol", {}, steps.map((step) => insideStep(op, step, call)));
 }
 
 function insideStep(op, step, call) {
   const amount = (value) => amountInside(gist(value), `${op.id}:${call}:${value.id}`);
-  const made = step.out
-    .map((value) => (/^\(\d+\)$/.test(value.name) ? `= ${amount(value)}` : `${value.name} = ${amount(value)}`))
-    .join(", ");
-  const marks =
-    step.line && op.at ? { onmouseenter: () => markLine(op.at[0], step.line), onmouseleave: () => markLine(null) } : {};
+  const name = (value) => (/^\(\d+\)$/.test(value.name) ? "" : `${value.name} `);
+  const made = step.out.map((value) => `${name(value)}= ${amount(value)}`).join(", ");
+  const mark = { onmouseenter: () => markLine(op.at[0], step.line), onmouseleave: () => markLine(null) };
+  const marks = step.line && op.at ? mark : {};
   return el("li", marks, el("code", {}, step.text), el("code", { class: "made" }, made));
 }

@@ -29,11 +29,8 @@ function given(nestedLists, i, label) {
   const flat = [nestedLists].flat(Infinity);
   const even = (level, d) =>
     d === shape.length ? !Array.isArray(level) : Array.isArray(level) && level.length === shape[d] && level.every((one) => even(one, d + 1));
-  if (!even(nestedLists, 0) || String(shape) !== String(value.shape))
-    complain(
-      `${label} has shape ${shapeText(value.shape)}, the lists ${even(nestedLists, 0) ? shapeText(shape) : "no single shape"}: ` +
-        `give nested lists of shape ${shapeText(value.shape)}`,
-    );
+  const [wanted, found] = [shapeText(value.shape), even(nestedLists, 0) ? shapeText(shape) : "no single shape"];
+  if (found !== wanted) complain(`${label} has shape ${wanted}, the lists ${found}: give nested lists of shape ${wanted}`);
   if (!flat.every((x) => typeof x === "number" || typeof x === "boolean"))
     complain(`an element for ${label} is no number: give numbers`);
   return live.fromNested(flat.map(Number), value.dtype, value.shape);

@@ -45,20 +45,8 @@ const ACTIONS = {
   Escape: () => clearPaths() || leave(),
 };
 
-$("keys").append(
-  ...KEYS.map(([keys, meaning]) =>
-    el(
-      "tr",
-      {},
-      el(
-        "th",
-        { scope: "row" },
-        keys.split(" ").map((key) => el("kbd", {}, key)),
-      ),
-      el("td", {}, meaning),
-    ),
-  ),
-);
+const keysOf = (keys) => keys.split(" ").map((key) => el("kbd", {}, key));
+$("keys").append(...KEYS.map(([keys, meaning]) => namedRow(keysOf(keys), [meaning])));
 
 // The texts of the legend, by kind of card; it shows the kinds in this record.
 const SIGNS = {
@@ -87,23 +75,25 @@ function openHelp() {
   $("help").showModal();
 }
 
+/** Return what opens or closes the element in focus, if that is a frame, a closed module or a custom Function. */
+function openerOf(target) {
+  const [head, frame, box] = [headAt(target), frameAt(target), mounted.get(target.id)?.box];
+  if (head) return () => toggleInside(head);
+  if (frame) return () => refold(frame.fold);
+  if (box?.fold) return () => unfold(box);
+  return box && canOpen(box) ? () => toggleFunction(box) : null;
+}
+
 window.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
-  const { target } = event;
+  const { target, key } = event;
+  const press = [" ", "Enter"].includes(key);
   const typing = target.matches?.("input:not([type=range]), select, textarea");
-  const pressing = target.matches?.("button, summary, a") && [" ", "Enter"].includes(event.key);
-  const sliding = target.type === "range" && /^(Arrow|Home|End|Page)/.test(event.key);
+  const pressing = press && target.matches?.("button, summary, a");
+  const sliding = target.type === "range" && /^(Arrow|Home|End|Page)/.test(key);
   if (typing || pressing || sliding || numberKey(event)) return;
-  const frame = frameAt(target);
-  const fold = mounted.get(target.id)?.box.fold;
-  const head = headAt(target);
-  if ([" ", "Enter"].includes(event.key) && head) return (event.preventDefault(), toggleInside(head));
-  if ([" ", "Enter"].includes(event.key) && (frame || fold))
-    return (event.preventDefault(), frame ? refold(frame.fold) : refold(fold, true));
-  const card = mounted.get(target.id)?.box;
-  if ([" ", "Enter"].includes(event.key) && card && canOpen(card)) return (event.preventDefault(), toggleFunction(card));
-  if (event.key === "Enter" && current()) return (event.preventDefault(), enterBox(current()));
-  const action = ACTIONS[event.key];
+  const open = press && openerOf(target);
+  const action = open || (key === "Enter" && current() ? () => enterBox(current()) : ACTIONS[key]);
   if (!action) return;
   event.preventDefault();
   action();

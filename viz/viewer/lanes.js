@@ -95,28 +95,19 @@ function columnOf(lane, boxes, edges, rank, many) {
   const width = here.map((box) => (isBar(box) ? box.pads.get(lane) : box.w));
   const rows = Array.from({ length: many }, () => []);
   here.forEach((box, i) => rows[rank[box.index]].push(i));
-  const [up, down] = [here.map(() => []), here.map(() => [])];
+  const joined = [here.map(() => []), here.map(() => [])];
   const ways = new Map(); // by edge, its dummy nodes and their rows
   for (const edge of edges.filter((one) => laneOfEdge(one) === lane)) {
     const { source, target } = edge;
     const path = place.has(source) ? [[place.get(source), exitIn(source, lane, edge.value)]] : [];
-    const [top, low] = [rank[source.index], rank[target.index]];
-    for (let row = top + 1; row < low && low - top <= FAR_RANKS; row++) {
-      path.push([width.length, LANE / 2]);
-      listed(ways, edge).push([width.length, row]);
-      rows[row].push(width.length);
-      (width.push(LANE), up.push([]), down.push([]));
-    }
-    path.push([place.get(target), entryIn(target, lane, edge.slot)]);
-    const strong = source.leaf ? 1 : 5;
-    for (let i = 1; i < path.length; i++) {
-      const [[a, atA], [b, atB]] = [path[i - 1], path[i]];
-      down[a].push([b, atA, atB, strong]);
-      up[b].push([a, atB, atA, strong]);
-    }
+    const between = dummies(rank[source.index], rank[target.index], width, joined);
+    for (const [i, row] of between) rows[row].push(i);
+    ways.set(edge, between);
+    path.push(...between.map(([i]) => [i, LANE / 2]), [place.get(target), entryIn(target, lane, edge.slot)]);
+    join(path, source, joined);
   }
-  order(rows, width, [up, down]);
-  const x = across(rows, width, [up, down]);
+  order(rows, width, joined);
+  const x = across(rows, width, joined);
   const least = Math.min(0, ...x);
   const wide = Math.max(0, ...x.map((at, i) => at - least + width[i]));
   const whole = Math.max(wide + 2 * MARGIN, textWidth(data.titles[lane], "name") + 2 * MARGIN);
@@ -133,9 +124,8 @@ function columnOf(lane, boxes, edges, rank, many) {
 function entryIn(box, lane, slot) {
   if (!isBar(box)) return box.entryAt(slot);
   const own = box.ins.map((edge, i) => [i, laneOf(edge.value), box.slots[i]]).filter(([, of]) => of === lane);
-  const before = own.filter(([i]) => i < slot).reduce((sum, [, , wide]) => sum + wide, 0);
-  const all = own.reduce((sum, [, , wide]) => sum + wide, 0);
-  return (box.pads.get(lane) - all) / 2 + before + box.slots[slot] / 2;
+  const wide = (some) => sum(some.map(([, , size]) => size));
+  return (box.pads.get(lane) - wide(own)) / 2 + wide(own.filter(([i]) => i < slot)) + box.slots[slot] / 2;
 }
 
 /** Return the position of an outgoing edge across the pad of a lane. */
@@ -151,9 +141,9 @@ function measureBar(box, card) {
   for (const lane of box.lanes) {
     const rows = card.rows.filter((row) => row.lane === lane).map(rowWidth);
     const labels = box.ins.map((edge, i) => (laneOf(edge.value) === lane ? box.slots[i] : 0));
-    wide.set(lane, Math.ceil(Math.max(64, ...rows.map((row) => row + 2 * SIDE), labels.reduce((a, b) => a + b, 0))));
+    wide.set(lane, Math.ceil(Math.max(64, ...rows.map((row) => row + 2 * SIDE), sum(labels))));
   }
-  const more = Math.max(0, card.width - [...wide.values()].reduce((a, b) => a + b, 0)) / box.lanes.length;
+  const more = Math.max(0, card.width - sum([...wide.values()])) / box.lanes.length;
   box.pads = new Map([...wide].map(([lane, w]) => [lane, w + more]));
   box.columns = new Map();
   box.entryAt = (slot) => {
@@ -165,10 +155,9 @@ function measureBar(box, card) {
 
 /** Draw the frames of the lanes, and their titles. */
 function mountLanes() {
-  layers.lanes.replaceChildren(
-    ...(graph.size.titled ?? []).flatMap(({ title, left, width, height }) => [
-      shape("rect", { class: "lane", x: left, y: 0, width, height, rx: 8 }),
-      shape("text", { class: "name lane-name", x: left + width / 2, y: 22, "text-anchor": "middle" }, title),
-    ]),
-  );
+  const drawn = ({ title, left, width, height }) => [
+    shape("rect", { class: "lane", x: left, y: 0, width, height, rx: 8 }),
+    shape("text", { class: "name lane-name", x: left + width / 2, y: 22, "text-anchor": "middle" }, title),
+  ];
+  layers.lanes.replaceChildren(...(graph.size.titled ?? []).flatMap(drawn));
 }

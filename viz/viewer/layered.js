@@ -94,29 +94,18 @@ function arrange(items, links, gap = short ? SHORT_ROW : ROW) {
   const number = new Map(items.map((item, i) => [item, i]));
   const rank = ranks(items, links, number);
   const width = items.map((item) => item.w);
-  const up = items.map(() => []);
-  const down = items.map(() => []);
+  const joined = [items.map(() => []), items.map(() => [])];
   const lanes = links.map((link) => {
     const [source, target] = [number.get(link.source), number.get(link.target)];
-    const path = [[source, link.from()]];
-    const [top, low] = [rank[source], rank[target]];
-    for (let level = top + 1; level < low && low - top <= FAR_RANKS; level++) {
-      path.push([width.length, LANE / 2]);
-      (rank.push(level), width.push(LANE), up.push([]), down.push([]));
-    }
-    path.push([target, link.to()]);
-    const strong = link.source.leaf ? 1 : 5; // keeps the main line straight, with leaves beside it
-    for (let i = 1; i < path.length; i++) {
-      const [[a, atA], [b, atB]] = [path[i - 1], path[i]];
-      down[a].push([b, atA, atB, strong]);
-      up[b].push([a, atB, atA, strong]);
-    }
-    return path.slice(1, -1).map(([lane]) => lane);
+    const between = dummies(rank[source], rank[target], width, joined);
+    rank.push(...between.map(([, level]) => level));
+    join([[source, link.from()], ...between.map(([i]) => [i, LANE / 2]), [target, link.to()]], link.source, joined);
+    return between.map(([i]) => i);
   });
   const rows = Array.from({ length: Math.max(...new Set(rank)) + 1 }, () => []);
   rank.forEach((level, i) => rows[level].push(i));
-  order(rows, width, [up, down]);
-  const x = across(rows, width, [up, down]);
+  order(rows, width, joined);
+  const x = across(rows, width, joined);
   const left = x.reduce((a, b) => Math.min(a, b), Infinity);
   const heights = rows.map((row) => row.reduce((tall, i) => Math.max(tall, items[i]?.h ?? 0), 0));
   const tops = [];
@@ -140,6 +129,25 @@ function arrange(items, links, gap = short ? SHORT_ROW : ROW) {
     link.points = [...points, [end, tops[rank[target]]], [end, link.target.port ? height : link.target.y + link.target.strip]];
   });
   return [x.reduce((most, at, i) => Math.max(most, at - left + width[i]), 0), height];
+}
+
+/** Add dummy nodes for a line to the ranks that it passes; return their indices and ranks. */
+function dummies(top, low, width, joined) {
+  const levels = low - top <= FAR_RANKS ? Array.from({ length: Math.max(0, low - top - 1) }, (_, i) => top + 1 + i) : [];
+  return levels.map((level) => {
+    for (const ties of joined) ties.push([]);
+    return [width.push(LANE) - 1, level];
+  });
+}
+
+/** Tie the nodes of a line, given with the places of its ends on them, to their neighbours above and below. */
+function join(path, source, [up, down]) {
+  const strong = source.leaf ? 1 : 5; // keeps the main line straight, with leaves beside it
+  path.slice(1).forEach(([b, atB], i) => {
+    const [a, atA] = path[i];
+    down[a].push([b, atA, atB, strong]);
+    up[b].push([a, atB, atA, strong]);
+  });
 }
 
 /** Rank items by their longest path; a leaf, or a value computed from parameters alone, is just above its first use. */
@@ -174,10 +182,8 @@ function order(rows, width, joined) {
     const near = joined[sweep % 2];
     for (const row of sweep % 2 ? [...rows].reverse() : rows) {
       for (const i of row) {
-        const ties = near[i];
-        wish[i] = ties.length
-          ? ties.reduce((sum, [n, , at]) => sum + place[n] + at / width[n] - 0.5, 0) / ties.length
-          : place[i];
+        const total = near[i].reduce((sum, [n, , at]) => sum + place[n] + at / width[n] - 0.5, 0);
+        wish[i] = near[i].length ? total / near[i].length : place[i];
       }
       row.sort((a, b) => wish[a] - wish[b]);
       row.forEach((i, at) => (place[i] = at + 0.5));
@@ -193,16 +199,10 @@ function across(rows, width, joined) {
     const near = joined[sweep % 2];
     for (const row of sweep % 2 ? [...rows].reverse() : rows) {
       const weights = row.map((i) => near[i].reduce((sum, tie) => sum + tie[3], 0));
-      const wishes = row.map((i, k) =>
-        weights[k]
-          ? near[i].reduce((sum, [n, own, at, strong]) => sum + strong * (x[n] + at - own), 0) / weights[k]
-          : x[i],
-      );
-      apart(
-        wishes,
-        row.map((i) => width[i] + GAP),
-        weights.map((weight) => weight || 0.1),
-      ).forEach((at, k) => (x[row[k]] = at));
+      const pull = (i) => near[i].reduce((sum, [n, own, at, strong]) => sum + strong * (x[n] + at - own), 0);
+      const wishes = row.map((i, k) => (weights[k] ? pull(i) / weights[k] : x[i]));
+      const wide = row.map((i) => width[i] + GAP);
+      apart(wishes, wide, weights.map((weight) => weight || 0.1)).forEach((at, k) => (x[row[k]] = at));
     }
   }
   return x;
@@ -229,14 +229,10 @@ function apart(wishes, widths, weights) {
 
 /** Return a smooth line through points, vertical at each. */
 function curve(points) {
-  let path = `M${points[0][0].toFixed(1)} ${points[0][1].toFixed(1)}`;
-  for (let i = 1; i < points.length; i++) {
-    const [[x0, y0], [x1, y1]] = [points[i - 1], points[i]];
-    const middle = ((y0 + y1) / 2).toFixed(1);
-    path +=
-      x0 === x1
-        ? `V${y1.toFixed(1)}`
-        : `C${x0.toFixed(1)} ${middle} ${x1.toFixed(1)} ${middle} ${x1.toFixed(1)} ${y1.toFixed(1)}`;
-  }
-  return path;
+  const [x, y] = [0, 1].map((side) => points.map((point) => point[side].toFixed(1)));
+  return points.slice(1).reduce((path, point, i) => {
+    if (points[i][0] === point[0]) return `${path}V${y[i + 1]}`;
+    const middle = ((points[i][1] + point[1]) / 2).toFixed(1);
+    return `${path}C${x[i]} ${middle} ${x[i + 1]} ${middle} ${x[i + 1]} ${y[i + 1]}`;
+  }, `M${x[0]} ${y[0]}`);
 }

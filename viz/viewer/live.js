@@ -55,6 +55,10 @@ function resetLive() {
   computeLater();
 }
 
+/** Return true if a tensor that an operation saves is forgotten. */
+const isForgotten = (op, value) => runOptions.forgotten?.has(`${op.id}:${values[value].id}`);
+const savedBy = (op) => (op.saved ?? []).filter(([value]) => !isForgotten(op, value));
+
 /** Compute with other options of `computeAgain`. */
 function tryWith(options) {
   runOptions = options;

@@ -10,10 +10,8 @@ function drawFar() {
 
 onCamera = () => {
   if (screen) return; // the page is being printed
-  world.setAttribute(
-    "transform",
-    `translate(${camera.x.toFixed(1)} ${camera.y.toFixed(1)}) scale(${camera.k.toFixed(4)})`,
-  );
+  const { x, y, k } = camera;
+  world.setAttribute("transform", `translate(${x.toFixed(1)} ${y.toFixed(1)}) scale(${k.toFixed(4)})`);
   shadeEdges(graph.size);
   distant = paintFar();
   if (distant) unmount();
@@ -104,10 +102,10 @@ for (const [id, action] of Object.entries({
   ask: openHelp,
 }))
   $(id).addEventListener("click", action);
-for (const one of $("panes").children)
-  one.addEventListener("click", () =>
-    openPane(one.getAttribute("aria-expanded") === "true" ? "" : one.getAttribute("aria-controls")),
-  );
+for (const one of $("panes").children) {
+  const name = () => (one.getAttribute("aria-expanded") === "true" ? "" : one.getAttribute("aria-controls"));
+  one.addEventListener("click", () => openPane(name()));
+}
 document.addEventListener("pointerdown", ({ target }) => $("more").contains(target) || ($("more").open = false));
 $("more").addEventListener("keydown", ({ key }) => key === "Escape" && (($("more").open = false), $("more").firstElementChild.focus()));
 $("slider").addEventListener("input", () => go(stops[Number($("slider").value)]));
@@ -129,9 +127,8 @@ window.addEventListener("beforeprint", () => {
   if (graph.boxes.length > PRINTED) return;
   screen = { ...camera };
   far.hidden = true;
-  world.classList.remove("hidden");
+  drawWhole();
   world.setAttribute("transform", "");
-  mount(true);
   $("graph").setAttribute("viewBox", `-12 -12 ${graph.size.width + 24} ${graph.size.height + 40}`);
 });
 window.addEventListener("afterprint", () => {
@@ -189,19 +186,14 @@ function openView(whole = false) {
 
 function start() {
   describePage();
-  const modes = foldable;
-  const large = ops.length > MANY;
-  $("fold").replaceChildren(
-    el("option", { value: "none" }, "every operation"),
-    ...modes.map((mode) => el("option", { value: mode }, WORDS[mode])),
-    ...(ops.length > CROWD ? [el("option", { value: "stretch" }, "parts of equal size")] : []),
-  );
-  $("fold").parentElement.hidden = !modes.length && !large;
+  const options = (words) => Object.entries(words).map(([value, text]) => el("option", { value }, text));
+  const folds = Object.fromEntries(foldable.map((mode) => [mode, WORDS[mode]]));
+  const stretch = ops.length > CROWD ? { stretch: "parts of equal size" } : {};
+  $("fold").replaceChildren(...options({ none: "every operation", ...folds, ...stretch }));
+  $("fold").parentElement.hidden = !foldable.length && ops.length <= MANY;
   const sizes = colourings();
-  $("colour").replaceChildren(
-    el("option", { value: "" }, "kind"),
-    ...sizes.map((size) => el("option", { value: size }, { grad: "gradient" }[size] ?? size)),
-  );
+  const named = Object.fromEntries(sizes.map((size) => [size, { grad: "gradient" }[size] ?? size]));
+  $("colour").replaceChildren(...options({ "": "kind", ...named }));
   $("colour").parentElement.hidden = !sizes.length;
   colourBy = sizes.includes(data.color) ? data.color : "";
   $("colour").value = colourBy;

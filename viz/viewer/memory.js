@@ -1,10 +1,11 @@
 // The strip under the graph: bytes saved for backward, over the steps.  It shares the slider's axis.
 
 const strip = $("memory");
-const alive = memoryOverSteps();
+let alive = memoryOverSteps(); // without what is forgotten
 // a jvp pass without a backward pass saves nothing
 const saves = passes.includes("backward") || !passes.includes("jvp");
-const peak = saves ? alive.reduce((most, size) => Math.max(most, size), 0) : 0;
+const largestOf = (sizes) => sizes.reduce((most, size) => Math.max(most, size), 0);
+const peak = saves ? largestOf(alive) : 0; // as the program is written: the height of the strip
 const COLUMNS = 600; // with more steps, a column shows the largest of several
 
 /** Return the saved bytes after each step; a tensor saved by several operations counts once. */
@@ -12,14 +13,10 @@ function memoryOverSteps() {
   const change = new Float64Array(steps.length + 1);
   const spans = new Map(); // value -> bytes, first step, last step
   for (const op of ops) {
-    for (const [value, size, freer] of op.saved ?? []) {
-      const span = spans.get(value) ?? [size, Infinity, 0];
-      const freed = freer === null ? undefined : freedAt.get(freer);
-      spans.set(value, [
-        size,
-        Math.min(span[1], stepFor.forward.get(op.index)),
-        Math.max(span[2], freed ?? steps.length),
-      ]);
+    for (const [value, size, freer] of savedBy(op)) {
+      const [, from, to] = spans.get(value) ?? [size, Infinity, 0];
+      const ends = [Math.min(from, stepFor.forward.get(op.index)), Math.max(to, freedAt.get(freer) ?? steps.length)];
+      spans.set(value, [size, ...ends]);
     }
   }
   for (const [size, from, to] of spans.values()) {
@@ -33,14 +30,14 @@ function memoryOverSteps() {
 function drawMemory() {
   $("strip").hidden = !peak;
   if (!peak) return;
+  alive = memoryOverSteps();
   const [w, h] = [1000, 40];
   const n = stops.length;
   const columns = Math.min(n, COLUMNS);
   let path = `M0 ${h}`;
   for (let c = 0; c < columns; c++) {
-    let most = 0;
-    for (let i = Math.floor((c * n) / columns); i < Math.floor(((c + 1) * n) / columns); i++)
-      most = Math.max(most, alive[stops[i]]);
+    const [from, to] = [c, c + 1].map((at) => Math.floor((at * n) / columns));
+    const most = largestOf(stops.slice(from, to).map((step) => alive[step]));
     path += `V${(h - (most / peak) * (h - 2)).toFixed(1)}H${(((c + 1) * w) / columns).toFixed(1)}`;
   }
   const area = shape("path", { class: "area", d: `${path}V${h}Z` });
@@ -53,7 +50,7 @@ function showMemory(step) {
   if (!peak) return;
   const i = stopAt(step);
   $("cursor").setAttribute("x", ((i * 1000) / stops.length).toFixed(1));
-  $("amount").textContent = `saved for backward: ${bytes(alive[step])} of at most ${bytes(peak)}`;
+  $("amount").textContent = `saved for backward: ${bytes(alive[step])} of at most ${bytes(largestOf(alive))}`;
 }
 
 strip.addEventListener("click", (event) => {

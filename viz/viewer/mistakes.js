@@ -2,45 +2,34 @@
 // the name that it has here (tests/mistakes).
 
 const WORD = /(?<![\w.])[A-Za-z_]\w*(?!\w|=[^=])/g; // a name that is no attribute and no keyword of a call
+const FACTOR = /(^|[(+-] ?)\d[\d.]* \* (?!\*)| \* \d[\d.]*(?![\w.]| \*\*)/;
 const renamed = (text, to) => text.replace(WORD, (word) => (to.has(word) ? to.get(word) : word));
 
-// `text` is the formula; `up` has the names of the incoming gradients, `ones` gives an expression of ones in the shape of one,
-// and `other` maps the names of inputs to outputs of the same shape, or of outputs to inputs. A change that leaves the text as
-// it is does not apply.
+// By name: the title, and the change of a formula. `text` is the formula; `up` has the names of the incoming gradients, `ones`
+// gives an expression of ones in the shape of one, and `other` maps the names of inputs to outputs of the same shape, or of
+// outputs to inputs. A change that leaves the text as it is does not apply.
 const MISTAKES = {
-  gradient_not_multiplied: {
-    title: ({ up }) => `without ${up.join(" and ")}`,
-    change: ({ text, up, ones }) => renamed(text, new Map(up.map((name) => [name, ones(name)]))),
-  },
-  wrong_sign: {
-    title: () => "with the wrong sign",
-    change: ({ text }) => (parted(text).length === 1 && text.startsWith("-") ? text.slice(1) : `-(${text})`),
-  },
-  wrong_factor: {
-    title: () => "without a factor",
-    change: ({ text }) => text.replace(/(^|[(+-] ?)\d[\d.]* \* (?!\*)| \* \d[\d.]*(?![\w.]| \*\*)/, "$1"),
-  },
-  term_forgotten: {
-    title: () => "without the last term",
-    change: ({ text }) => parted(text).slice(0, -1).join("") || text,
-  },
-  gradient_not_summed: {
-    title: () => "without the sum over the broadcast dimension",
-    change: ({ text }) => withoutSum(text),
-  },
-  transposed: {
-    title: () => "without the transpose",
-    change: ({ text }) => text.replace(/\.(mT|T|t\(\))(?!\w)/, ""),
-  },
-  gradients_exchanged: {
-    title: () => "with the gradients of two outputs exchanged",
-    change: ({ text, up: [a, b] }) => (b ? renamed(text, new Map([[a, b], [b, a]])) : text), // prettier-ignore
-  },
-  output_saved_for_input: {
-    title: () => "with input and output confused",
-    change: ({ text, other }) => renamed(text, other),
-  },
+  gradient_not_multiplied: [({ up }) => `without ${up.join(" and ")}`, withoutUpstream],
+  wrong_sign: ["with the wrong sign", withOtherSign],
+  wrong_factor: ["without a factor", ({ text }) => text.replace(FACTOR, "$1")],
+  term_forgotten: ["without the last term", ({ text }) => parted(text).slice(0, -1).join("") || text],
+  gradient_not_summed: ["without the sum over the broadcast dimension", ({ text }) => withoutSum(text)],
+  transposed: ["without the transpose", ({ text }) => text.replace(/\.(mT|T|t\(\))(?!\w)/, "")],
+  gradients_exchanged: ["with the gradients of two outputs exchanged", withUpstreamsExchanged],
+  output_saved_for_input: ["with input and output confused", ({ text, other }) => renamed(text, other)],
 };
+
+function withoutUpstream({ text, up, ones }) {
+  return renamed(text, new Map(up.map((name) => [name, ones(name)])));
+}
+
+function withOtherSign({ text }) {
+  return parted(text).length === 1 && text.startsWith("-") ? text.slice(1) : `-(${text})`;
+}
+
+function withUpstreamsExchanged({ text, up: [a, b] }) {
+  return b ? renamed(text, new Map([[a, b], [b, a]])) : text; // prettier-ignore
+}
 
 const LONGEST_FORMULA = 2_000; // characters of a formula that somebody may read and change
 
@@ -85,14 +74,11 @@ function mistakesOf(record, op, edge) {
   const [other, more] = counterparts(record, op, edge.names);
   const given = { text: edge.formula, up, ones, other };
   return Object.entries(MISTAKES)
-    .map(([name, { title, change }]) => ({ name, title: title(given), text: change(given) }))
+    .map(([name, [title, change]]) => ({ name, title: title.call ? title(given) : title, text: change(given) }))
     .filter(({ text }) => text !== edge.formula)
-    .map(({ text, ...made }) => ({
-      ...made,
-      names: more,
-      shown: withoutOnes(text),
-      formula: `(${text}).sum_to_size(${size})`,
-    }));
+    .map(({ text, ...made }) => {
+      return { ...made, names: more, shown: withoutOnes(text), formula: `(${text}).sum_to_size(${size})` };
+    });
 }
 
 /**
@@ -101,11 +87,10 @@ function mistakesOf(record, op, edge) {
  */
 function counterparts(record, op, names) {
   const [other, more] = [new Map(), {}];
+  const shapeOf = (id) => String(record.values[id]?.shape);
   const pair = (from, to) => {
     for (const [name, id] of Object.entries(names).filter(([, id]) => from.includes(id))) {
-      const like = to.find(
-        (one) => one !== id && String(record.values[one]?.shape) === String(record.values[id].shape),
-      );
+      const like = to.find((one) => one !== id && shapeOf(one) === shapeOf(id));
       const known = Object.keys(names).find((word) => names[word] === like);
       if (like !== undefined) other.set(name, known ?? record.values[like].label);
       if (like !== undefined && !known) more[record.values[like].label] = like;

@@ -7,20 +7,22 @@ const FEW = 300; // cards: up to this many stay drawn, so that the browser's sea
 function mount(everything = graph.boxes.length <= FEW) {
   if (everything && mounted.size === graph.boxes.length) return;
   const view = everything ? { left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity } : windowOnGraph(160);
-  const wanted = new Set();
-  const links = new Set();
-  for (const box of boxesIn(view)) {
-    wanted.add(box.key);
-    if (!mounted.has(box.key)) mountCard(box);
-  }
-  for (const edge of edgesIn(view)) {
-    links.add(edge.key);
-    if (!mountedEdges.has(edge.key)) mountEdge(edge);
-  }
+  const [boxes, edges] = [boxesIn(view), edgesIn(view)];
+  for (const box of boxes) if (!mounted.has(box.key)) mountCard(box);
+  for (const edge of edges) if (!mountedEdges.has(edge.key)) mountEdge(edge);
+  const wanted = new Set([...boxes, ...edges].map(({ key }) => key));
   for (const [key, card] of mounted)
     if (!wanted.has(key) && card.box !== focused) (removeCard(card), mounted.delete(key));
   for (const [key, { g, label }] of mountedEdges)
-    if (!links.has(key)) (g.remove(), label?.remove(), mountedEdges.delete(key));
+    if (!wanted.has(key)) (g.remove(), label?.remove(), mountedEdges.delete(key));
+}
+
+/** Draw the whole graph, also what is outside of the window. */
+function drawWhole() {
+  world.classList.remove("hidden");
+  drawOnly(null);
+  mount(true);
+  refresh();
 }
 
 function removeCard({ g, sum, rooms }) {
@@ -70,13 +72,6 @@ const isLong = ({ source, target }) => target.y - source.y - source.h > BAND / 2
 
 /** Update the cards and edges with these keys; without keys, all that are drawn. */
 function refresh(keys) {
-  if (!keys) {
-    for (const card of mounted.values()) updateCard(card);
-    for (const edge of mountedEdges.values()) updateEdge(edge);
-    return;
-  }
-  for (const key of keys) {
-    if (mounted.has(key)) updateCard(mounted.get(key));
-    else if (mountedEdges.has(key)) updateEdge(mountedEdges.get(key));
-  }
+  for (const key of keys ?? mounted.keys()) if (mounted.has(key)) updateCard(mounted.get(key));
+  for (const key of keys ?? mountedEdges.keys()) if (mountedEdges.has(key)) updateEdge(mountedEdges.get(key));
 }

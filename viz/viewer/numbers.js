@@ -48,9 +48,8 @@ function roundStep(target, parts) {
 
 /** Return a number moved by steps, and rounded to them. */
 function movedBy(number, steps, step, whole) {
-  const moved = Number(
-    (Math.round(((Number.isFinite(number) ? number : 0) + steps * step) / step) * step).toPrecision(12),
-  );
+  const next = (Number.isFinite(number) ? number : 0) + steps * step;
+  const moved = Number((Math.round(next / step) * step).toPrecision(12));
   return whole ? Math.round(moved) : moved;
 }
 
@@ -82,7 +81,7 @@ function sliderFor(i, at, focusable = true) {
 /** Return the index of the value that a row shows, if its numbers can be changed. */
 function changeable(row) {
   if (!isLive || !["value", "grad", "tangent"].includes(row.kind)) return undefined;
-  const i = { value: row.value, grad: gradientOf.get(row.value), tangent: tangentOf.get(row.value) }[row.kind];
+  const i = indexOf(row, row.kind);
   const own = row.kind !== "grad" || outputs.has(row.value);
   return own && i !== undefined && canChange(i) ? i : undefined;
 }
@@ -139,11 +138,7 @@ function fieldsForAll(i) {
 
 /** Return the number that a text means; nothing if it means none. */
 function readNumber(text) {
-  const plain = text
-    .trim()
-    .replace(/\u2212/g, "-")
-    .replace(",", ".")
-    .replace(/^([-+]?)inf$/i, "$1Infinity");
+  const plain = text.trim().replace(/\u2212/g, "-").replace(",", ".").replace(/^([-+]?)inf$/i, "$1Infinity");
   const found = /^nan$/i.test(plain) ? NaN : plain === "" ? undefined : Number(plain);
   return Number.isNaN(found) && !/^nan$/i.test(plain) ? undefined : found;
 }

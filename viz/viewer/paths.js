@@ -19,11 +19,9 @@ function shares(value) {
   if (square > 0 && Number.isFinite(square) && parts.every((one) => one?.length === total.length)) {
     return all.map((flow, i) => [flow, parts[i].reduce((sum, x, k) => sum + x * total[k], 0) / square]);
   }
-  const sized = all.map((flow) =>
-    Math.hypot(statistics(values[flow.gives])?.[2] ?? 0, statistics(values[flow.gives])?.[3] ?? 0),
-  );
-  const sum = sized.reduce((a, b) => a + b, 0);
-  return all.map((flow, i) => [flow, sum ? sized[i] / sum : 1 / all.length]);
+  const sized = all.map((flow) => Math.hypot(...(statistics(values[flow.gives])?.slice(2, 4) ?? [])));
+  const whole = sum(sized);
+  return all.map((flow, i) => [flow, whole ? sized[i] / whole : 1 / all.length]);
 }
 
 /** Return the result of an operation through which the incoming gradient of a flow came. */
@@ -84,11 +82,7 @@ function placePaths() {
   state.paths.edges = new Map();
   for (const edge of graph.edges) {
     const along = edge.uses.map(([op, slot]) => onEdges.get(`${op}:${slot}`)).filter((share) => share !== undefined);
-    if (along.length)
-      state.paths.edges.set(
-        edge.key,
-        along.reduce((a, b) => a + b, 0),
-      );
+    if (along.length) state.paths.edges.set(edge.key, sum(along));
   }
   for (const key of onEdges.keys()) state.paths.boxes.set(boxOf[Number(key.split(":")[0])].key, true);
   for (const box of graph.boxes) if (box.out.includes(value)) state.paths.boxes.set(box.key, true);
@@ -104,31 +98,17 @@ function clearPaths() {
 }
 
 function pathList() {
-  const words = (path) => path.ops.map((op) => ops[op].name).reverse();
   const row = (path) => {
-    const names = words(path);
+    const names = path.ops.map((op) => ops[op].name).reverse();
     const text = names.length > 9 ? [...names.slice(0, 4), `… ${names.length - 8} more …`, ...names.slice(-4)] : names;
-    const bar = shape(
-      "svg",
-      { class: "bar", viewBox: "0 0 100 6", preserveAspectRatio: "none", "aria-hidden": "true" },
-      shape("rect", { width: Math.min(100, 100 * Math.abs(path.share)).toFixed(1), height: 6 }),
-    );
-    return el(
-      "li",
-      {},
-      el("strong", {}, percent(path.share)),
-      bar,
-      el("span", {}, [...text, values[state.paths.value].name].join(" → ")),
-    );
+    const frame = { class: "bar", viewBox: "0 0 100 6", preserveAspectRatio: "none", "aria-hidden": "true" };
+    const bar = shape("rect", { width: Math.min(100, 100 * Math.abs(path.share)).toFixed(1), height: 6 });
+    const way = el("span", {}, [...text, values[state.paths.value].name].join(" → "));
+    return el("li", {}, el("strong", {}, percent(path.share)), shape("svg", frame, bar), way);
   };
   const { list } = state.paths;
-  const rest = 1 - list.reduce((sum, path) => sum + path.share, 0);
+  const rest = 1 - sum(list.map((path) => path.share));
   const more = Math.abs(rest) > 0.005 ? el("p", { class: "note" }, `all other paths: ${percent(rest)}`) : null;
-  return el(
-    "div",
-    { class: "paths" },
-    el("ol", {}, list.map(row)),
-    more,
-    button("Clear", clearPaths, { class: "link" }),
-  );
+  const clear = button("Clear", clearPaths, { class: "link" });
+  return el("div", { class: "paths" }, el("ol", {}, list.map(row)), more, clear);
 }

@@ -9,9 +9,8 @@ const shownPass = (box) => (box.rooms[steps[state.step].pass] ? steps[state.step
 /** Lay out the methods of an open Function, and return its card: it has room for the largest. */
 function roomCard(box) {
   const rooms = roomsOf(ops[box.from]);
-  const placed = Object.fromEntries(
-    Object.entries(rooms).map(([pass, room]) => [pass, placeRoom(room, `${box.key}-${pass}`)]),
-  );
+  const place = ([pass, room]) => [pass, placeRoom(room, `${box.key}-${pass}`)];
+  const placed = Object.fromEntries(Object.entries(rooms).map(place));
   const sizes = Object.values(placed);
   const title = Math.max(...sizes.map((room) => textWidth(`▾ ${room.title}`, "name")));
   const width = Math.max(title, ...sizes.map((room) => room.w)) + 2 * ROOM.side;
@@ -28,15 +27,9 @@ function mountRooms(g, box) {
     const lines = [...links, ...room.leads.map((points) => points.map(place)), ...leads(box, room, place)];
     const items = room.items.map((item) => ({ item, g: roomBox(item, place([item.x, item.y])) }));
     const drawn = (open) => items.filter(({ item }) => Boolean(item.room) === open).map((one) => one.g);
-    const made = shape(
-      "g",
-      {},
-      shape("text", { class: "name", x: SIDE, y: box.strip + 20 }, `▾ ${room.title}`),
-      drawn(true),
-      lines.map((points) => shape("path", { class: "line", d: curve(points) })),
-      links.map(tipAt),
-      drawn(false),
-    );
+    const title = shape("text", { class: "name", x: SIDE, y: box.strip + 20 }, `▾ ${room.title}`);
+    const ways = lines.map((points) => shape("path", { class: "line", d: curve(points) }));
+    const made = shape("g", {}, title, drawn(true), ways, links.map(tipAt), drawn(false));
     const functions = room.items.filter((item) => item.box.room);
     const heads = shape("g", {}, functions.map((item) => headOf(item, boundsInside(box, item, room))));
     g.append(made);
@@ -55,10 +48,8 @@ function roomCorner(box, room) {
 /** Return the lines between the border of the card and the ports of a method. */
 function leads(box, { entries, exits, items }, place) {
   const centre = (item, side) => place([item.x + item.w / 2, item.y + side * item.h]);
-  const above = Object.entries(entries).map(([slot, i]) => [
-    [box.entryAt(Number(slot)), box.strip + HEAD + TAG],
-    centre(items[i], 0),
-  ]);
+  const top = (slot) => [box.entryAt(Number(slot)), box.strip + HEAD + TAG];
+  const above = Object.entries(entries).map(([slot, i]) => [top(slot), centre(items[i], 0)]);
   const below = Object.entries(exits)
     .filter(([port]) => box.exits.includes(box.out[port]))
     .map(([port, i]) => [centre(items[i], 1), [box.exitAt(box.out[port]), box.h]]);

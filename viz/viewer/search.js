@@ -5,20 +5,11 @@ let hits = []; // operations and leaf values that match, in program order
 let hit = -1;
 const leafValues = values.map((_, i) => i).filter((value) => isLeaf(value) && (uses.has(value) || outputs.has(value)));
 
-const opText = (op) =>
-  [
-    op.name,
-    op.call,
-    op.formula ?? "",
-    placeOf(op),
-    codeOf(op),
-    ...(op.module ?? []),
-    ...(op.layer ?? []),
-    ...op.out.flatMap((value) => [values[value].name, typeOf(values[value])]),
-  ]
-    .join("\n")
-    .toLowerCase();
-const leafText = (value) => [values[value].name, leafKind(value), typeOf(values[value])].join("\n").toLowerCase();
+const searchable = (...words) => words.flat().join("\n").toLowerCase();
+const valueText = (value) => [values[value].name, typeOf(values[value])];
+const opText = ({ name, call, formula = "", module = [], layer = [], out, ...op }) =>
+  searchable(name, call, formula, placeOf(op), codeOf(op), module, layer, out.flatMap(valueText));
+const leafText = (value) => searchable(leafKind(value), valueText(value));
 
 function search(words) {
   const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
@@ -31,17 +22,11 @@ function search(words) {
     const found = new Uint8Array(ops.length);
     for (const op of ops) found[op.index] = fits(opText(op)) ? 1 : 0;
     const leaves = new Set(leafValues.filter((value) => fits(leafText(value))));
-    hits = [
-      ...[...leaves].map((value) => ({ value })),
-      ...ops.filter((op) => found[op.index]).map((op) => ({ op: op.index })),
-    ];
+    hits = [...[...leaves].map((value) => ({ value })), ...ops.filter((op) => found[op.index]).map((op) => ({ op: op.index }))];
     state.found = { ops: found, leaves };
   }
-  $("hits").textContent = wanted.length
-    ? hits.length
-      ? `${hits.length.toLocaleString("en")} found`
-      : "no match"
-    : "";
+  const told = hits.length ? `${hits.length.toLocaleString("en")} found` : "no match";
+  $("hits").textContent = wanted.length ? told : "";
   refresh();
   drawFar();
 }

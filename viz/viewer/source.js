@@ -20,31 +20,21 @@ function showFile(file) {
   lineOf.clear();
   $("file").textContent = files[file].name;
   const numbers = Object.keys(files[file].lines).map(Number);
-  const near =
-    numbers.length <= LONG
-      ? () => true
-      : (n) =>
-          Array.from({ length: 2 * AROUND + 1 }, (_, i) => `${file}:${n - AROUND + i}`).some((key) => stepsAt.has(key));
-  source.replaceChildren(
-    ...numbers.filter(near).map((n) => {
-      const at = `${file}:${n}`;
-      const ran = stepsAt.has(at);
-      const line = el(
-        "li",
-        {
-          class: ran ? "ran" : "",
-          value: n,
-          ...(ran
-            ? { onclick: () => toLine(at), title: `${count(stepsAt.get(at).length, "operation")}: click to go there` }
-            : {}),
-        },
-        el("span", { class: "n", "aria-hidden": "true" }, String(n)),
-        el("code", {}, files[file].lines[n] || " "),
-      );
-      lineOf.set(at, line);
-      return line;
-    }),
-  );
+  const around = (n) => Array.from({ length: 2 * AROUND + 1 }, (_, i) => `${file}:${n - AROUND + i}`);
+  const near = numbers.length <= LONG ? numbers : numbers.filter((n) => around(n).some((key) => stepsAt.has(key)));
+  source.replaceChildren(...near.map((n) => sourceLine(file, n)));
+}
+
+/** Make a line of a file: a click on one that ran goes to its step. */
+function sourceLine(file, n) {
+  const at = `${file}:${n}`;
+  const ran = stepsAt.get(at);
+  const jump = ran && { onclick: () => toLine(at), title: `${count(ran.length, "operation")}: click to go there` };
+  const number = el("span", { class: "n", "aria-hidden": "true" }, String(n));
+  const code = el("code", {}, files[file].lines[n] || " ");
+  const line = el("li", { class: ran ? "ran" : "", value: n, ...jump }, number, code);
+  lineOf.set(at, line);
+  return line;
 }
 
 function toLine(at) {
@@ -63,10 +53,7 @@ function showSource(op, looked) {
   }
   for (const line of marks) line.classList.remove("now", "looked");
   marks = [];
-  for (const [one, kind] of [
-    [op, "now"],
-    [looked, "looked"],
-  ]) {
+  for (const [kind, one] of Object.entries({ now: op, looked })) {
     const line = one?.at && lineOf.get(one.at.join(":"));
     if (line) (line.classList.add(kind), marks.push(line));
   }

@@ -18,9 +18,7 @@ function rebuild(keep) {
   graph.long = graph.edges.filter(isLong);
   edgeAt = ops.map(() => []);
   home = new Map();
-  for (const edge of graph.edges) {
-    for (const [op, slot] of edge.uses) edgeAt[op][slot] = edge;
-  }
+  for (const edge of graph.edges) for (const [op, slot] of edge.uses) edgeAt[op][slot] = edge;
   for (const one of graph.boxes)
     if (one.kind !== "copy") for (const value of one.out) if (!home.has(value)) home.set(value, one);
   focused = graph.boxes.find((one) => one.key === keep) ?? null;
@@ -118,14 +116,9 @@ function inPlace(shown, change, closer = false) {
 
 /** Open or close a fold. */
 function refold(node, open = false) {
-  inPlace(
-    () => graph.frames.find((frame) => frame.fold === node) ?? boxOf[node.from],
-    () => {
-      node.open = open;
-      rebuild(open ? null : `fold-${node.from}-${node.to}`);
-    },
-    open,
-  );
+  const shown = () => graph.frames.find((frame) => frame.fold === node) ?? boxOf[node.from];
+  const change = () => ((node.open = open), rebuild(open ? null : `fold-${node.from}-${node.to}`));
+  inPlace(shown, change, open);
 }
 
 const unfold = (box) => refold(box.fold, true);

@@ -44,14 +44,19 @@ function enter(pass, op, slot = null) {
   steps.push({ pass, op, slot, beat, inside: 0 });
 }
 
-begin("forward");
-for (const units of beatsOf(ops.map((op) => ({ op })), makersOf)) {
-  beginBeat("forward", units);
-  for (const { op } of units) {
-    for (const value of op.out) known[value] = steps.length;
-    enter("forward", op);
+/** Step through operations in the program's order; `note` is called for each result with its step. */
+function goThrough(pass, some, note) {
+  for (const units of beatsOf(some.map((op) => ({ op })), makersOf)) {
+    beginBeat(pass, units);
+    for (const { op } of units) {
+      for (const value of op.out) note(value, steps.length);
+      enter(pass, op);
+    }
   }
 }
+
+begin("forward");
+goThrough("forward", ops, (value, step) => (known[value] = step));
 
 if (passes.includes("backward")) {
   begin("backward");
@@ -74,13 +79,7 @@ if (passes.includes("jvp")) {
   begin("jvp");
   for (const [value] of tangentOf) if (isLeaf(value)) tangentKnown.set(value, startOf.jvp);
   const moves = ops.filter((op) => op.out.some((value) => tangentOf.has(value)));
-  for (const units of beatsOf(moves.map((op) => ({ op })), makersOf)) {
-    beginBeat("jvp", units);
-    for (const { op } of units) {
-      for (const value of op.out.filter((one) => tangentOf.has(one))) tangentKnown.set(value, steps.length);
-      enter("jvp", op);
-    }
-  }
+  goThrough("jvp", moves, (value, step) => tangentOf.has(value) && tangentKnown.set(value, step));
 }
 
 const lastOf = (pass) => {
@@ -118,9 +117,8 @@ function gradientText(value, step) {
   const { state, terms } = gradientAt(value, step);
   const amounts = terms.map((term) => (term.impossible ? IMPOSSIBLE : whole(term, 1)));
   const short = amounts.every(Boolean) && (arrivals.get(value) ?? []).length <= 4 && addsUp(value);
-  const sum = amounts
-    .map((amount, i) => (i ? (amount[0] === "\u2212" ? ` \u2212 ${amount.slice(1)}` : ` + ${amount}`) : amount))
-    .join("");
+  const signed = (amount) => (amount[0] === "\u2212" ? ` \u2212 ${amount.slice(1)}` : ` + ${amount}`);
+  const sum = amounts.map((amount, i) => (i ? signed(amount) : amount)).join("");
   if (state === "part") return short ? `${sum} + …` : `– (${terms.length} of ${arrivals.get(value).length} arrived)`;
   if (state !== "known") return "–";
   const total = gist(values[gradientOf.get(value)]);

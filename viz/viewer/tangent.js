@@ -6,9 +6,7 @@ let stepOfH = 1e-3;
 
 function tangentPanel() {
   if (!passes.includes("jvp"))
-    return {
-      parts: [el("p", { class: "note" }, 'The record has no jvp pass: draw it with passes="all" to see tangents.')],
-    };
+    return onlyNote('The record has no jvp pass: draw it with passes="all" to see tangents.');
   const [table, curve, words] = [el("div"), el("figure"), el("p", { class: "note", role: "status" })];
   const slider = powerSlider("h", [-8, 0], stepOfH, (h) => ((stepOfH = h), follow()));
   let waiting = 0;
@@ -30,16 +28,15 @@ function tangentPanel() {
 function differenceTable(found) {
   const shown = (tensor) =>
     tensor.data.length > MOST_SHOWN ? `${number(largest(tensor.data))} at most` : exactly(live.toNested(tensor));
-  const row = (name, cells, kind) => el("tr", { class: kind }, el("th", { scope: "row" }, name), cells.map((cell) => el("td", {}, cell)));
   const nameOf = ({ id }) => values[indexOfId.get(id)].name;
   const few = found.slice(0, 2);
   return el(
     "table",
     { class: "beside" },
-    few.length > 1 ? row("", few.map(nameOf), "names") : null,
-    row("tangent", few.map(({ tangent }) => shown(tangent)), "tangent"),
-    row("(f(x + h t) \u2212 f(x)) / h", few.map(({ ratio }) => shown(ratio)), ""),
-    row("difference", few.map(({ error }) => number(error, 2)), "strong"),
+    few.length > 1 ? namedRow("", few.map(nameOf), "names") : null,
+    namedRow("tangent", few.map(({ tangent }) => shown(tangent)), "tangent"),
+    namedRow("(f(x + h t) \u2212 f(x)) / h", few.map(({ ratio }) => shown(ratio))),
+    namedRow("difference", few.map(({ error }) => number(error, 2)), "strong"),
   );
 }
 
@@ -49,13 +46,8 @@ function differenceCurve(found) {
   const points = found.map(([h, error]) => [Math.log10(h), error]);
   const mark = points.find(([x]) => Math.abs(x - Math.log10(stepOfH)) < 0.1);
   const label = "The difference for h from 1e-8 to 1, on logarithmic scales";
-  return curveOf(points, {
-    label,
-    across: [-8, 0],
-    mark,
-    ends: ["h = 1e-8", "difference over h", "1"].map(minus),
-    logarithmic: true,
-  });
+  const ends = ["h = 1e-8", "difference over h", "1"].map(minus);
+  return curveOf(points, { label, across: [-8, 0], mark, ends, logarithmic: true });
 }
 
 /** Return true if the difference is the same for an h that is 10 or 100 times smaller, where rounding is still small. */

@@ -47,29 +47,14 @@ function foldDetails(box) {
   const counts = new Map();
   for (const op of inside) counts.set(op.name, (counts.get(op.name) ?? 0) + 1);
   const often = [...counts].sort((a, b) => b[1] - a[1]).slice(0, 8);
-  const kept = new Map(inside.flatMap((op) => (op.saved ?? []).map(([value, size]) => [value, size])));
+  const rows = often.map(([name, n]) => el("li", {}, el("code", {}, name), ` × ${n}`));
+  const kept = savedSizes(inside);
   return [
     title(box.label, count(box.to - box.from, "operation")),
-    el(
-      "p",
-      {},
-      button("Open", () => unfold(box), { class: "wide" }),
-    ),
-    part(
-      "Operations",
-      el(
-        "ul",
-        { class: "plain" },
-        often.map(([name, n]) => el("li", {}, el("code", {}, name), ` × ${n}`)),
-      ),
-    ),
-    kept.size
-      ? part(
-          "Saved for backward",
-          el("p", {}, `${count(kept.size, "tensor")}, ${bytes([...kept.values()].reduce((a, b) => a + b, 0))}`),
-        )
-      : null,
-    box.out.slice(0, 3).map((value) => valueParts(value)),
+    el("p", {}, button("Open", () => unfold(box), { class: "wide" })),
+    part("Operations", el("ul", { class: "plain" }, rows)),
+    kept.length ? part("Saved for backward", el("p", {}, `${count(kept.length, "tensor")}, ${bytes(sum(kept))}`)) : null,
+    box.out.slice(0, 3).map(valueParts),
   ];
 }
 
@@ -81,14 +66,8 @@ function opDetails(box) {
   return [
     title(op.name, notes.join(" · ")),
     el("p", { class: "formula" }, el("code", {}, op.formula || op.name + op.call)),
-    el(
-      "p",
-      { class: "note" },
-      `arguments: ${given.join(", ") || "none"}`,
-      module && el("br"),
-      module && `module: ${module}`,
-    ),
-    op.out.slice(0, 4).map((value) => valueParts(value)),
+    el("p", { class: "note" }, `arguments: ${given.join(", ") || "none"}`, module && [el("br"), `module: ${module}`]),
+    op.out.slice(0, 4).map(valueParts),
     specialNotes(box),
     formulas(op),
     op.rule ? part("Tangent", el("p", {}, el("code", {}, op.rule.replace(/^= /, "")))) : null,
@@ -109,33 +88,23 @@ function valueParts(value) {
   if (passes.includes("backward") && gradientKnown.has(value) && gradientOf.has(value)) {
     const terms = (arrivals.get(value) ?? []).length;
     const made = onePart(gradientOf.get(value), gradientKnown.get(value), "grad");
-    const paths = terms
-      ? button(terms > 1 ? `Paths of its ${terms} contributions` : "Paths to this gradient", () => showPaths(value))
-      : null;
+    const words = terms > 1 ? `Paths of its ${terms} contributions` : "Paths to this gradient";
+    const paths = terms ? button(words, () => showPaths(value)) : null;
     const held = state.step >= gradientKnown.get(value) && (!isLive || isOriginal()) ? (heldBy.get(value) ?? []) : [];
     const notes = held.map((words) => el("p", { class: "note" }, `.grad is ${words}`));
     parts.push(part(`grad of ${values[value].name}`, made, notes, state.paths?.value === value ? pathList() : null, paths));
   }
-  if (passes.includes("jvp") && tangentKnown.has(value))
-    parts.push(
-      part(
-        `tangent of ${values[value].name}`,
-        onePart(tangentOf.get(value), tangentKnown.get(value), "tangent"),
-      ),
-    );
-  return parts;
+  if (!passes.includes("jvp") || !tangentKnown.has(value)) return parts;
+  const moved = onePart(tangentOf.get(value), tangentKnown.get(value), "tangent");
+  return [...parts, part(`tangent of ${values[value].name}`, moved)];
 }
 
 function onePart(i, from, kind) {
   const value = values[i];
-  if (state.step < from)
-    return el(
-      "p",
-      { class: "unknown" },
-      "–",
-      el("small", {}, ` known after ${stepName(from)} `),
-      button("go there", () => go(from), { class: "link" }),
-    );
+  if (state.step < from) {
+    const jump = button("go there", () => go(from), { class: "link" });
+    return el("p", { class: "unknown" }, "–", el("small", {}, ` known after ${stepName(from)} `), jump);
+  }
   const type = el("p", { class: "note" }, `${typeOf(value)} · ${bytes(value.bytes)}`);
   return el("div", { class: `contents ${kind}` }, contents(value, i), type, remarks(i));
 }
@@ -158,9 +127,7 @@ function contents(value, i) {
   const differ = found[0] !== found[1] || found[4] || found[5];
   const grid = canChange(i) ? gridOf(tensorNow(i), value.grid) : differ ? value.grid : null;
   const picture = grid ? heatMap(value, grid, canChange(i) ? i : null) : null;
-  return [list, picture, canChange(i) ? fieldsForAll(i) : null, value.histogram?.length ? histogram(value) : null]
-    .filter(Boolean)
-    .reduce((all, one) => (all.append(one), all), el("div"));
+  return el("div", {}, list, picture, canChange(i) && fieldsForAll(i), value.histogram?.length ? histogram(value) : null);
 }
 
 function histogram(value) {
@@ -172,13 +139,8 @@ function histogram(value) {
   const at = (-least / (greatest - least)) * w;
   const zero = least < 0 && greatest > 0 && shape("line", { class: "zero", x1: at, x2: at, y1: -2, y2: h + 2 });
   const label = `Histogram of ${elements(value)} elements from ${number(least)} to ${number(greatest)}`;
-  const ends = el(
-    "p",
-    { class: "ends" },
-    el("span", {}, number(least, 3)),
-    zero && el("span", {}, "line at 0"),
-    el("span", {}, number(greatest, 3)),
-  );
+  const words = [number(least, 3), zero && "line at 0", number(greatest, 3)].filter(Boolean);
+  const ends = el("p", { class: "ends" }, words.map((one) => el("span", {}, one)));
   const picture = { class: "histogram", viewBox: `0 -3 ${w} ${h + 6}`, role: "img", "aria-label": label };
   return el("figure", {}, shape("svg", picture, bars, zero), ends);
 }
@@ -194,7 +156,7 @@ function formulas(op) {
 function kept(op) {
   if (!op.saved?.length) return null;
   const rows = op.saved.map(([value, size, freer]) => {
-    const freed = freer === null ? undefined : freedAt.get(freer);
+    const freed = freedAt.get(freer);
     const when = freed === undefined ? "never freed" : button(`freed in ${steps[freed].pass} step ${placeIn(freed)}`, () => go(freed), { class: "link" });
     return el("li", {}, el("code", {}, values[value].name), ` ${typeOf(values[value])}, ${bytes(size)}: `, when, " ", forgetButton(op, value));
   });
@@ -207,14 +169,9 @@ function jumps(box) {
   const at = op
     ? passes.map((pass) => [pass, stepFor[pass].get(op.index)])
     : passes.slice(1).map((pass) => [pass, (pass === "jvp" ? tangentKnown : gradientKnown).get(box.out[0])]);
-  const ways = at
-    .filter(([, step]) => step !== undefined)
-    .map(([pass, step]) => button(TITLES[pass], () => go(step), { class: `p-${pass}` }));
+  const ways = at.filter(([, step]) => step !== undefined);
+  const links = ways.map(([pass, step]) => button(TITLES[pass], () => go(step), { class: `p-${pass}` }));
   const fold = op && foldAround(op.index);
-  return el(
-    "p",
-    { class: "jumps" },
-    ways.length ? ["Go to its step: ", ways] : null,
-    fold ? button(`Fold ${shorten(fold.label, 30)}`, () => refold(fold)) : null,
-  );
+  const close = fold ? button(`Fold ${shorten(fold.label, 30)}`, () => refold(fold)) : null;
+  return el("p", { class: "jumps" }, links.length ? ["Go to its step: ", links] : null, close);
 }

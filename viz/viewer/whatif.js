@@ -24,7 +24,6 @@ function clearChoices() {
   [doubts, judged] = [new Set(), ""];
 }
 
-const isForgotten = (op, value) => whatIf.forgotten.has(`${op.id}:${values[value].id}`);
 const mistakeOn = (op, slot) => (op.flows[slot] ? whatIf.mistakes.get(edgeKey(op, slot)) : undefined);
 const isBroken = (op) => op.flows.some((_, slot) => mistakeOn(op, slot));
 
@@ -99,16 +98,20 @@ function mistakeChoice(op, slot) {
   ];
 }
 
-function mistakesAt(key) {
+/** Return the operation and the edge with a key. */
+function edgeAtKey(key) {
   const [op, edge] = key.split(":").map(Number);
-  const made = liveOps.get(op);
-  return made.edges[edge] ? mistakesOf(data.live, made, made.edges[edge]) : [];
+  return [liveOps.get(op), liveOps.get(op).edges[edge]];
+}
+
+function mistakesAt(key) {
+  const [op, edge] = edgeAtKey(key);
+  return edge ? mistakesOf(data.live, op, edge) : [];
 }
 
 function edgeName(key) {
-  const [op, edge] = key.split(":").map(Number);
-  const made = liveOps.get(op);
-  return `${made.function}.backward to ${values[indexOfId.get(made.edges[edge].input)].name}`;
+  const [op, { input }] = edgeAtKey(key);
+  return `${op.function}.backward to ${values[indexOfId.get(input)].name}`;
 }
 
 /** Forget a saved tensor, or bring it back. */
@@ -125,18 +128,12 @@ function chooseMistake(key, mistake) {
 }
 
 details.addEventListener("click", ({ target }) => target.dataset.forget && toggleForgotten(target.dataset.forget));
-details.addEventListener(
-  "change",
-  ({ target }) => target.dataset.mistake && chooseMistake(target.dataset.mistake, target.value),
-);
+details.addEventListener("change", ({ target: { dataset, value } }) => dataset.mistake && chooseMistake(dataset.mistake, value));
 
 function whatIfPanel() {
   const [choices, words] = [el("div"), el("p", { role: "status" })];
-  const compare = el("input", {
-    type: "checkbox",
-    checked: whatIf.comparing,
-    onchange: () => ((whatIf.comparing = compare.checked), checkLater()),
-  });
+  const onchange = () => ((whatIf.comparing = compare.checked), checkLater());
+  const compare = el("input", { type: "checkbox", checked: whatIf.comparing, onchange });
   const follow = () => {
     compare.disabled = whatIf.forgotten.size + whatIf.mistakes.size > 0; // choices are always compared
     compare.checked = whatIf.comparing || compare.disabled;
@@ -161,11 +158,7 @@ function forgetMenu() {
   const saving = ops.filter((op) => op.saved?.length && liveOps.has(op.id));
   const keys = (op) =>
     [...new Set(op.saved.map(([value]) => value))].map((value) => [`${op.id}:${values[value].id}`, values[value].name]);
-  return menu(
-    "Forget a saved tensor",
-    saving.map((op) => [`${op.name}${op.call}`, keys(op)]),
-    toggleForgotten,
-  );
+  return menu("Forget a saved tensor", saving.map((op) => [`${op.name}${op.call}`, keys(op)]), toggleForgotten);
 }
 
 function mistakeMenu() {
@@ -220,19 +213,15 @@ function sentenceOn(leaves) {
   const nameOf = ({ id }) => values[indexOfId.get(id)].name;
   const [lost, wrong, right, unknown] = ["impossible", "differs", "agrees", "unknown"].map(of);
   const words = [];
-  const are = (n, one, many) => `${count(n, "gradient")} ${n === 1 ? one : many}`;
-  if (lost.length) words.push(`${are(lost.length, "is", "are")} impossible: ${listedWords(lost.map(nameOf))}.`);
-  if (wrong.length)
-    words.push(
-      `${are(wrong.length, "differs", "differ")} from finite differences: ${listedWords(wrong.map((leaf) => `${nameOf(leaf)} ${leaf.by}`))}.`,
-    );
+  const are = (some, one, many) => `${count(some.length, "gradient")} ${some.length === 1 ? one : many}`;
+  const each = (some, told) => listedWords(some.map((leaf) => nameOf(leaf) + told(leaf.by)));
+  if (lost.length) words.push(`${are(lost, "is", "are")} impossible: ${each(lost, () => "")}.`);
+  const by = (reason) => (/^which/.test(reason) ? `, ${reason}` : ` ${reason}`);
+  if (wrong.length) words.push(`${are(wrong, "differs", "differ")} from finite differences: ${each(wrong, by)}.`);
   if (right.length && lost.length + wrong.length)
     words.push(right.length === 1 ? "The other one agrees." : `The other ${right.length} agree.`);
-  else if (right.length) words.push(`${are(right.length, "agrees", "agree")} with finite differences${whyUnharmed()}.`);
-  if (unknown.length)
-    words.push(
-      `${are(unknown.length, "was", "were")} not compared: ${listedWords(unknown.map((leaf) => `${nameOf(leaf)} (${leaf.by})`))}.`,
-    );
+  else if (right.length) words.push(`${are(right, "agrees", "agree")} with finite differences${whyUnharmed()}.`);
+  if (unknown.length) words.push(`${are(unknown, "was", "were")} not compared: ${each(unknown, (why) => ` (${why})`)}.`);
   return words.join(" ");
 }
 

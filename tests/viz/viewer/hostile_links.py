@@ -61,13 +61,8 @@ def rooms_in_rooms(made):
     room = next(op["rooms"]["forward"] for op in made["ops"] if "rooms" in op)
     box = room["boxes"][-1]
     for _ in range(30):
-        box["room"] = {
-            **room,
-            "boxes": [{"kind": "op", "text": "again", "of": ""}],
-            "lines": [],
-            "entries": {},
-            "exits": {},
-        }
+        inner = [{"kind": "op", "text": "again", "of": ""}]
+        box["room"] = {**room, "boxes": inner, "lines": [], "entries": {}, "exits": {}}
         box = box["room"]["boxes"][-1]
 
 
@@ -197,27 +192,8 @@ def mutated(seed):
 
 
 def mutate(part, key, random_):
-    other = [
-        None,
-        True,
-        -1,
-        0,
-        1,
-        2,
-        3,
-        7,
-        2**31,
-        1.5,
-        "",
-        "x",
-        SCRIPT,
-        "__proto__",
-        [],
-        [0],
-        {},
-        {"a": 1},
-        [[0, 1], [1, 0]],
-    ]
+    numbers = [-1, 0, 1, 2, 3, 7, 2**31, 1.5]
+    other = [None, True, *numbers, "", "x", SCRIPT, "__proto__", [], [0], {}, {"a": 1}, [[0, 1], [1, 0]]]
     kind = random_.random()
     if kind < 0.15:
         del part[key]

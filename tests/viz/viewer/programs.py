@@ -26,6 +26,31 @@ class Cube(Function):
         return 3 * x * x * t
 
 
+class MyCube(Function):
+    """PyTorch's tutorial."""
+
+    @staticmethod
+    def forward(x):
+        return x**3, 3 * x**2
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        (x,) = inputs
+        _, dx = output
+        ctx.save_for_backward(x, dx)
+        ctx.save_for_forward(x)
+
+    @staticmethod
+    def backward(ctx, grad_output, grad_dx):
+        x, dx = ctx.saved_tensors
+        return grad_output * dx + grad_dx * 6 * x
+
+    @staticmethod
+    def jvp(ctx, x_t):
+        (x,) = ctx.saved_tensors
+        return 3 * x**2 * x_t, 6 * x * x_t
+
+
 def branches(w, x):
     h = minigrad.tanh(w * x)
     u = h * w

@@ -3,29 +3,10 @@
 import pytest
 
 from minigrad import tensor
-from minigrad.autograd import Function
 
 from . import programs
 
 pytestmark = pytest.mark.browser
-
-
-class Cube(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        ctx.save_for_forward(x)
-        return x**3
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return 3 * x**2 * grad_output
-
-    @staticmethod
-    def jvp(ctx, t):
-        (x,) = ctx.saved_tensors
-        return 3 * x**2 * t
 
 
 def valley(w, x):
@@ -33,8 +14,7 @@ def valley(w, x):
 
 
 def cubes(x, w):
-    y = Cube.apply(x)
-    return (y * w).sum()
+    return (programs.Cube.apply(x) * w).sum()
 
 
 def valley_record(**options):
@@ -82,7 +62,7 @@ def test_a_finite_difference_stands_beside_the_tangent_and_loses_its_digits_for_
     shown(page, "the function bends")
 
 
-class Doubled(Cube):
+class Doubled(programs.Cube):
     @staticmethod
     def jvp(ctx, t):
         (x,) = ctx.saved_tensors
@@ -175,10 +155,11 @@ def test_a_forgotten_tensor_makes_gradients_impossible_until_it_is_back(viewer):
     shown(page, "Cube forgets x", "1 gradient is impossible: x. The other one agrees.")
     assert marked(page) == {"0": "impossible"}
     assert page.text("#value-0 .r-grad") == "grad = \u2717 impossible"
+    assert page.text("#amount").endswith("of at most 16 B")
     page.page.focus("#op-0")
     page.page.click("#details [data-forget]")  # brings it back
     page.page.locator("#world .impossible").first.wait_for(state="detached")
-    assert "forgets" not in page.text("#try")
+    assert "forgets" not in page.text("#try") and page.text("#amount").endswith("of at most 24 B")
 
 
 def test_a_mistake_in_a_backward_turns_gradients_red(viewer):
@@ -190,7 +171,7 @@ def test_a_mistake_in_a_backward_turns_gradients_red(viewer):
         "Cube.backward to x: without a factor",
         "1 gradient differs from finite differences: x by a factor of 0.333.",
     )
-    assert marked(page) == {"0": "differs"} and page.text("#details .wrong") == "x ** 2 * grad_output"
+    assert marked(page) == {"0": "differs"} and page.text("#details .wrong") == "x * x * g"
     page.page.click("#try button:text('undo')")
     page.page.locator("#world .differs").first.wait_for(state="detached")
     assert page.page.locator("#details [data-mistake]").input_value() == ""
@@ -209,9 +190,9 @@ def test_reset_undoes_what_was_tried(viewer):
 
 @pytest.mark.slow
 def test_numbers_that_hide_a_mistake_are_named_and_others_show_it(viewer):
-    record = programs.recorded(lambda x: Cube.apply(x).sum(), tensor([1.0, -2.0]))
+    record = programs.recorded(lambda x: programs.Cube.apply(x).sum(), tensor([1.0, -2.0]))
     page = opened(viewer, record, "whatif")
-    choose(page, "Make a mistake in a backward", "without grad_output")
+    choose(page, "Make a mistake in a backward", "without g")
     shown(page, "1 gradient agrees with finite differences: these numbers hide the mistake.")
     label = next(v["label"] for v in record["values"] if v["id"] == record["outputs"][0])
     page.page.evaluate("label => minigrad.setGrad(label, 2)", label)
@@ -228,6 +209,19 @@ def test_a_correct_program_agrees_with_finite_differences(viewer):
     shown(page, "2 gradients agree with finite differences.")
     page.page.uncheck("#try input[type=checkbox]")
     page.page.locator("#try", has_not_text="agree with finite differences.").wait_for()
+
+
+class Zero(programs.Cube):
+    @staticmethod
+    def backward(ctx, g):
+        return 0 * g
+
+
+@pytest.mark.slow
+def test_a_gradient_that_is_0_differs(viewer):
+    page = opened(viewer, programs.recorded(lambda x: Zero.apply(x).sum(), tensor([1.0, -2.0])), "whatif")
+    page.page.check("#try input[type=checkbox]")
+    shown(page, "1 gradient differs from finite differences: x, which is 0.")
 
 
 def test_the_interface_takes_the_names_that_the_picture_shows(viewer):

@@ -33,12 +33,8 @@ def ask(tmp_path_factory):
     path.write_text("\n".join([script(), NUMBER, *files, f"return {{ live, functions: {{ {FUNCTIONS} }} }};"]))
 
     def ask(name, record, *more, **options):
-        question = {
-            "name": name,
-            "record": live_record(deepcopy(record)) if "schema" in record else record,
-            "more": more,
-            "options": options,
-        }
+        live = live_record(deepcopy(record)) if "schema" in record else record
+        question = {"name": name, "record": live, "more": more, "options": options}
         command = [node(), str(Path(__file__).parent / "experiments.mjs"), str(path)]
         done = subprocess.run(command, input=json.dumps(question), capture_output=True, text=True, check=False)
         assert not done.stderr, done.stderr
@@ -170,33 +166,12 @@ def test_mistakes_change_only_formulas_to_which_they_apply(ask, formula):
     ]
     names = {name: i for name, i in labels.items() if name in re.findall(r"\w+", formula)}
     edge = {"input": 0, "formula": formula, "names": names, "gives": 4, "upstream": 3}
-    op = {
-        "id": 0,
-        "phase": "forward",
-        "call": "",
-        "inputs": [0],
-        "outputs": [1, 2],
-        "edges": [edge],
-        "pushes": [],
-        "tangents": {},
-    }
+    op = {"id": 0, "phase": "forward", "inputs": [0], "outputs": [1, 2], "edges": [edge]}
+    op |= {"call": "", "pushes": [], "tangents": {}}
     made = {"values": values, "ops": [op], "outputs": [1], "gradients": {"1": 3, "2": 4}}
     [[found]] = ask("mistakesOf", made)
     assert {one["title"]: one["shown"] for one in found} == FORMULAS[formula]
     assert all(one["formula"].endswith(".sum_to_size(2)") for one in found)
-
-
-class MyCube(Function):
-    @staticmethod
-    def forward(ctx, x):
-        dx = 3 * x**2
-        ctx.save_for_backward(x, dx)
-        return x**3, dx
-
-    @staticmethod
-    def backward(ctx, grad_output, grad_dx):
-        x, dx = ctx.saved_tensors
-        return grad_output * dx + grad_dx * 6 * x
 
 
 class AddColumn(Function):
@@ -210,7 +185,7 @@ class AddColumn(Function):
 
 
 def cube(x, column):
-    y, dx = MyCube.apply(x)
+    y, dx = programs.MyCube.apply(x)
     return (AddColumn.apply(y * dx, column) ** 2).mean()
 
 

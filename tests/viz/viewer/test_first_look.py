@@ -4,12 +4,14 @@ import re
 
 import pytest
 
+import minigrad
 from minigrad import nn, tensor
 
 from .. import records
 from . import programs
 from .test_access import PHONE
 from .test_frames import model
+from .test_whatif import PROGRAMS as WHAT_IF
 
 pytestmark = pytest.mark.browser
 
@@ -27,6 +29,7 @@ def cubes(x):
     return programs.Cube.apply(x).sum()
 
 
+minigrad.manual_seed(0)  # with other weights, the output may not depend on x
 NET = nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 1))
 
 
@@ -114,6 +117,12 @@ def test_the_title_is_what_the_program_computes(viewer):
     assert page.text("#about") == (
         "The program’s forward pass from w, x and b to v2, how its gradient flows back, and how a small change flows through."
     )
+
+
+def test_what_the_page_cannot_compute_grows_by_its_gradient(viewer):
+    program, arguments = WHAT_IF["sort"]  # in NumPy
+    page = viewer(programs.recorded(program, *arguments(), passes=("forward", "backward")), "")
+    assert "If x[0] grows by 0.01, v5 grows by about 1." in page.text("#details")
 
 
 def test_titles_of_records_without_a_text(viewer):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from .conftest import Viewer
 from .hostile_links import LINKS, calls, mutated
 from .linked import written
 
@@ -38,17 +39,12 @@ class Stranger:
 
     def open(self, fragment):
         """Open a link; return the sentence of the page, or None after a walk through its steps."""
-        page, problems = self.context.new_page(), []
-        page.set_default_timeout(20_000)
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("dialog", lambda dialog: (problems.append(dialog.message), dialog.dismiss()))
-        page.on("console", lambda message: message.type == "error" and problems.append(message.text))
-        page.on("request", lambda request: request.url.startswith("file:") or problems.append(request.url))
-        page.goto(self.file.as_uri() + fragment)
-        page.wait_for_selector("html[data-ready]")
+        made = Viewer(self.context.new_page()).open(self.file, fragment)
+        page, problems = made.page, made.problems
         told = page.locator("#intro-words").text_content() if page.locator("#intro").is_visible() else None
         if told is None:
             self.walk(page)
+        problems += [url for url in made.requests if not url.startswith("file:")]
         problems += ["a script ran"] if page.evaluate("'hacked' in window || 'isLive' in {}") else []
         page.close()
         assert not problems, problems

@@ -11,31 +11,6 @@ from . import programs
 pytestmark = pytest.mark.browser
 
 
-class MyCube(Function):
-    """PyTorch's tutorial."""
-
-    @staticmethod
-    def forward(x):
-        return x**3, 3 * x**2
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        (x,) = inputs
-        _, dx = output
-        ctx.save_for_backward(x, dx)
-        ctx.save_for_forward(x)
-
-    @staticmethod
-    def backward(ctx, grad_output, grad_dx):
-        x, dx = ctx.saved_tensors
-        return grad_output * dx + grad_dx * 6 * x
-
-    @staticmethod
-    def jvp(ctx, x_t):
-        (x,) = ctx.saved_tensors
-        return 3 * x**2 * x_t, 6 * x * x_t
-
-
 class Exp(Function):
     @staticmethod
     def forward(ctx, i):
@@ -66,7 +41,7 @@ class Twice(Function):
 
 
 def cube(x):
-    y, dx = MyCube.apply(x)
+    y, dx = programs.MyCube.apply(x)
     return (y + dx).sum()
 
 

@@ -1,8 +1,7 @@
 """The page play.html, "Copy link", and the messages between a frame and the page around it."""
 
 import json
-from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
 
 import pytest
 
@@ -11,44 +10,33 @@ from viz.viewer import page as page_of
 from viz.viewer.links import shared_data, text_of
 
 from . import programs
+from .conftest import Viewer
 from .linked import data, linked, text, written
 
 pytestmark = pytest.mark.browser
 
 
-@dataclass
-class Opened:
-    page: Any
-    file: Any
-    problems: list
+class Opened(Viewer):
+    """The page of a file, at a fragment."""
+
+    file: Path
 
     def play(self, fragment=""):
-        self.page.goto(self.file.as_uri() + fragment)
-        self.page.wait_for_selector("html[data-ready]")
-        return self
-
-    def where(self):
-        return self.page.locator("#where").text_content()
+        return self.open(self.file, fragment)
 
     def wait(self, selector, words):
         """Wait until an element has these words; the page's policy forbids to wait for an expression."""
         self.page.locator(selector).filter(has_text=words).wait_for()
 
-    def told(self):
-        return self.page.locator("#intro").text_content()
-
 
 @pytest.fixture
 def opened(chromium, tmp_path):
     context = chromium.new_context(viewport={"width": 1280, "height": 800})
-    made = Opened(context.new_page(), written(tmp_path), [])
-    made.page.set_default_timeout(20_000)
-    made.page.on("pageerror", lambda error: made.problems.append(str(error)))
-    made.page.on("console", lambda message: message.type == "error" and made.problems.append(message.text))
-    made.page.on("request", lambda request: request.url.startswith("file:") or made.problems.append(request.url))
+    made = Opened(context.new_page())
+    made.file = written(tmp_path)
     yield made
     context.close()
-    assert not made.problems
+    assert not made.problems and all(url.startswith("file:") for url in made.requests)
 
 
 def parts(address):
@@ -59,13 +47,13 @@ def parts(address):
 
 def test_a_link_is_drawn_from_the_disk_and_its_step_stands_beside_the_record(opened):
     opened.play(f"{linked(text())}&at=backward-2")
-    assert opened.where().startswith("Backward 2 of")
+    assert opened.step().startswith("Backward 2 of")
     opened.page.keyboard.press("ArrowRight")
     record, step = parts(opened.page.url)
     assert step == "backward-3" and record == data()
     opened.page.reload()
     opened.page.wait_for_selector("html[data-ready]")
-    assert opened.where().startswith("Backward 3 of")
+    assert opened.step().startswith("Backward 3 of")
 
 
 def test_the_page_of_a_link_computes(opened):
@@ -85,7 +73,7 @@ def test_another_record_in_the_address_is_drawn_and_another_step_is_gone_to(open
 
 def test_a_page_without_a_record_says_what_it_is_and_opens_a_page_from_the_disk(opened, tmp_path):
     opened.play()
-    assert "minigrad share net.py:loss" in opened.told()
+    assert "minigrad share net.py:loss" in opened.text("#intro")
     page = tmp_path / "branches.html"
     page.write_text(page_of(programs.branches_record()).replace("<script>", "<script>window.hacked = 1;"))
     opened.page.set_input_files("#intro-file", page)
@@ -119,7 +107,7 @@ def test_a_page_copies_a_link_to_its_step_without_the_programs_text(opened, tmp_
     record, step = parts(link)
     assert step == "backward-0" and record["files"][0]["lines"] == {} and record == json.loads(shared_data(made))
     opened.file = written(tmp_path)
-    assert opened.play(link[link.index("#") :]).where().startswith("Backward 0 of")
+    assert opened.play(link[link.index("#") :]).step().startswith("Backward 0 of")
 
 
 def test_a_page_without_a_site_copies_the_part_from_the_sign_on_and_says_so(opened, tmp_path):
