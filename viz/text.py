@@ -68,9 +68,8 @@ def rounding(dtype: str) -> float:
 
 def largest(dtype: str) -> float:
     """Return the largest finite number of a dtype."""
-    return {"float16": 65504.0, "bfloat16": 3.3895e38, "float32": 3.4028e38, "complex64": 3.4028e38}.get(
-        dtype, 1.797e308
-    )
+    known = {"float16": 65504.0, "bfloat16": 3.3895e38, "float32": 3.4028e38, "complex64": 3.4028e38}
+    return known.get(dtype, 1.797e308)
 
 
 def whole(value: dict | None, most: int = WHOLE) -> str:
@@ -284,9 +283,8 @@ def several(where: dict | None, width: int, most: int) -> list[str]:
     if len(lines) < 2:
         return []
     indented = ["\u00a0" * (len(line) - len(line.lstrip())) + line.strip() for line in lines]
-    return [shorten(line, width) for line in indented[: most if len(lines) <= most else most - 1]] + ["…"] * (
-        len(lines) > most
-    )
+    left = len(lines) > most
+    return [shorten(line, width) for line in indented[: most - left]] + ["…"] * left
 
 
 def file_name(path: str | None) -> str:

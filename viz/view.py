@@ -104,10 +104,8 @@ def view_of(
     ('LR', ['grads', 'maps', 'values'])
     """
     slide = size == "slide"
-    usual = ON_SLIDES if slide else SHOW
-    return View(
-        parts(usual if show is None else show), rankdir or "TB", slide, slide and rankdir is None, color=color or ""
-    )
+    shown = parts((ON_SLIDES if slide else SHOW) if show is None else show)
+    return View(shown, rankdir or "TB", slide, slide and rankdir is None, color=color or "")
 
 
 def view_from(show: str | None, rankdir: str | None = None, size: str | None = None) -> View:

@@ -71,9 +71,7 @@ def _transfer(graph: Graph, node: Node, passes: Sequence[str], together: bool) -
     extra = {name: [*travelling.waits(graph, node, name), *sections[name](graph, node)] for name in passes}
     if together:
         extra = {"together": [block for section in extra.values() for block in section]}
-    extra = {
-        name: sorted(section, key=lambda block: block.role != "waited") for name, section in extra.items() if section
-    }
+    extra = {name: sorted(some, key=lambda block: block.role != "waited") for name, some in extra.items() if some}
     body = [block for value in node.outputs if (block := _value(graph, value, with_name=True)).lines]
     body += special(graph, node, "forward", "value")
     for block in (*body, *(one for section in extra.values() for one in section)):

@@ -51,14 +51,11 @@ def named_lines(error: dict, op: dict) -> Iterator[tuple[str, str]]:
 
 def named_by_error(graph: Graph, op: dict) -> list[str]:
     """Return what the error says about another operation: that it has overwritten what the one that raised had saved."""
-    lines = [line for line in (graph.error or {}).get("lines", ()) if op["id"] in line["ops"]]
+    lines = [line["words"] for line in (graph.error or {}).get("lines", ()) if op["id"] in line["ops"]]
     title = (graph.error or {}).get("title", "")
-    return [
-        f"✗ overwrites what {title.removesuffix(' backward')} saved"
-        if line["words"].startswith("last written")
-        else f"✗ {line['words']} here"
-        for line in lines
-    ]
+    overwrites = f"overwrites what {title.removesuffix(' backward')} saved"
+    said = [overwrites if words.startswith("last written") else f"{words} here" for words in lines]
+    return [f"✗ {one}" for one in said]
 
 
 def operand(graph: Graph, shape: dict) -> str:

@@ -58,9 +58,8 @@ class OpenCard(Card):
         self.middle = max(self.across / 2, clear + GAP + half)
         self.across = float(math.ceil(max(self.across, self.middle + need / 2)))
         length = along + 2 * LEAD + (0.0 if self.way.sideways else title[1])
-        self.width, self.height = self.way.size(
-            self.across, float(math.ceil(max(length, clear if self.way.sideways else 0)))
-        )
+        length = max(length, clear if self.way.sideways else 0)
+        self.width, self.height = self.way.size(self.across, float(math.ceil(length)))
         if self.way.sideways:
             self.width = max(self.width, title[0])
         self.along = self.strip + self.way.size(self.width, self.height)[1]

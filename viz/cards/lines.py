@@ -26,9 +26,8 @@ def formula_lines(
         wide, rows = mathematics.extent(latex)
         size, most = TEXTS[style].size, measure("x" * columns, style)
         if wide * size * READABLE <= most:
-            return [
-                Line([(line_of(formula), style)], None, latex, (min(wide * size, most), rows * TEXTS[style].height))
-            ]
+            extent = min(wide * size, most), rows * TEXTS[style].height
+            return [Line([(line_of(formula), style)], None, latex, extent)]
     whole, parts = (formula, {}) if graph.view.slide else in_parts(formula)
     formulas = [line_of(whole), *(f"{name} = {said(part)}" for name, part in parts.items())]
     most = graph.view.lines if graph.view.slide else 2 * graph.view.lines  # enough lines to show the whole formula

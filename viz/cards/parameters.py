@@ -17,10 +17,8 @@ def parameters(graph: Graph, node: Node) -> list[Block]:
     """Return the parameters inside the card: their names and contents, or in a brief picture their shapes."""
     show = graph.view.show
     if graph.view.brief:
-        parts = [
-            own_name(graph, node, held.value) + f" {text.shape(graph.values[held.value]['shape'])}" * ("shapes" in show)
-            for held in node.held
-        ]
+        shape = lambda value: f" {text.shape(graph.values[value]['shape'])}" * ("shapes" in show)
+        parts = [own_name(graph, node, held.value) + shape(held.value) for held in node.held]
         return _joined("parameter", "type", parts, graph.view)
     blocks = []
     for held in node.held:
@@ -73,17 +71,13 @@ def bars(graph: Graph, node: Node) -> list[Block]:
     if not norms or not (most := max(norms)):
         return []
     bars = "".join(BARS[math.ceil(norm / most * (len(BARS) - 1))] for norm in norms[: graph.view.columns])
-    lines = [
-        Line([(f"{bars} 0 … {text.number(most, 3)}", "gives")]),
-        Line([("norms of its parameters' gradients", "sum")]),
-    ]
-    return [Block("gradient", lines)]
+    runs = (f"{bars} 0 … {text.number(most, 3)}", "gives"), ("norms of its parameters' gradients", "sum")
+    return [Block("gradient", [Line([run]) for run in runs])]
 
 
 def tangents_of_parameters(graph: Graph, node: Node) -> list[Block]:
     """Return the tangents of the parameters inside the card; none in a brief picture."""
     given = {held.value: entry for held in node.held if (entry := graph.tangent(held.value))}
-    lines = lambda value, entry: assigned(
-        f"tangent of {own_name(graph, node, value)}", amount_of(graph, entry), "tangent", graph.view
-    )
+    name = lambda value: f"tangent of {own_name(graph, node, value)}"
+    lines = lambda value, entry: assigned(name(value), amount_of(graph, entry), "tangent", graph.view)
     return [] if graph.view.brief else [Block("tangent", lines(v, entry), entry["id"]) for v, entry in given.items()]

@@ -216,9 +216,8 @@ class Bar(Card):
         """Yield blocks with their places: lanes side by side, the blocks of a lane one below the other."""
         tops: dict[int, float] = dict.fromkeys(self.columns, 0.0)
         for block in blocks:
-            start, wide = (
-                self.columns.get(block.lane, (0.0, self.width)) if block.lane is not None else (0.0, self.width)
-            )
+            whole = 0.0, self.width
+            start, wide = whole if block.lane is None else self.columns.get(block.lane, whole)
             if block.lane in tops:
                 top = tops[block.lane]
                 tops[block.lane] += block.height

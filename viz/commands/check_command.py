@@ -242,14 +242,9 @@ def drawn(program: Program, function: Any, given: tuple, one: Outcome) -> viz.Dr
     linecache.cache[INPUT] = (len(text), None, text.splitlines(True), INPUT)  # the recording looks up code lines here
     exec(compile(text, INPUT, "exec"), names)
     record = minigrad.record if module is minigrad else from_torch
-    inside: Any = {"inside": True} if module is minigrad else {}  # of PyTorch's, the methods are always recorded
-    rec = record(
-        names["run"],
-        *tensors.values(),
-        passes=("forward", "backward"),
-        name=f"{function.__name__}, {one.name}",
-        **inside,
-    )
+    how: Any = {"passes": ("forward", "backward"), "name": f"{function.__name__}, {one.name}"}
+    how |= {"inside": True} if module is minigrad else {}  # of PyTorch's, the methods are always recorded
+    rec = record(names["run"], *tensors.values(), **how)
     document = annotated(rec.to_dict(), list(tensors).index(wrong["argument"]), wrong)
     document["program"]["file"] = program.file
     return viz.Drawing(document, passes_of(document)[0], rec.notes, open=function.__name__)

@@ -118,9 +118,8 @@ def threads() -> Iterator[Finding]:
     from minigrad.kernels.threads import get_num_threads
 
     n, processors = get_num_threads(), os.cpu_count()
-    yield Finding(
-        "threads", f"{n} for large kernels, of {processors} processors; minigrad.set_num_threads(n) changes it"
-    )
+    found = f"{n} for large kernels, of {processors} processors"
+    yield Finding("threads", f"{found}; minigrad.set_num_threads(n) changes it")
     for name in LIMITS:
         if name in os.environ:
             yield Finding(name, os.environ[name])
@@ -164,13 +163,11 @@ def cache() -> Iterator[Finding]:
     if len(now) < len(texts):
         yield Finding("kernels of other versions", len(texts) - len(now), f"delete them with rm -r {place}")
     if damaged := [f.name for f in binaries if not seal_is_valid(f)]:
-        yield Finding(
-            "damaged kernels", damaged, "minigrad doctor --fix removes them; until then they are recompiled on use"
-        )
+        advice = "minigrad doctor --fix removes them; until then they are recompiled on use"
+        yield Finding("damaged kernels", damaged, advice)
     if unfinished := [f.name for f, _ in files if f.match(cache.UNFINISHED) and is_stale(f)]:
-        yield Finding(
-            "unfinished files", unfinished, "nothing: killed processes left them, the next write removes them"
-        )
+        advice = "nothing: killed processes left them, the next write removes them"
+        yield Finding("unfinished files", unfinished, advice)
 
 
 def named_like_ours(f: Path) -> bool:

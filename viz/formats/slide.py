@@ -59,11 +59,8 @@ def advice(whole: Graph, graph: Graph) -> str:
     """Return the options that fold a graph into few enough boxes."""
     ways = [(f"--depth {depth}", fold(whole, depth=depth)) for depth in (2, 1)]
     ways += [(f"--max-nodes {most}", fold(whole, most)) for most in (12, 6)]
-    fewer = {
-        f"{option} leaves {boxes(made)}": None
-        for option, made in ways
-        if 1 < boxes(made) < min(boxes(graph), BOXES + 1)
-    }
+    most = min(boxes(graph), BOXES + 1)
+    fewer = {f"{option} leaves {many}": None for option, made in ways if 1 < (many := boxes(made)) < most}
     fold_it = f"Fold it: {', '.join(fewer)}. " if fewer else ""
     return f"{fold_it}{'Or draw' if fewer else 'Draw'} a part: a function, or a tensor with fewer operations behind it."
 

@@ -100,11 +100,9 @@ def _hatching(lean: str) -> str:
 
 def _group(group: Group, prefix: str, theme: Theme, out: list[str]) -> None:
     attributes = f' id="{prefix}{group.id}"' if group.id else ""
-    classes = " ".join(
-        filter(None, (group.classes, "at" * (group.at is not None), "until" * (group.until is not None)))
-    )
-    attributes += f' class="{escape(classes)}"' if classes else ""
     times = {name: step for name, step in (("at", group.at), ("until", group.until)) if step is not None}
+    classes = " ".join([*filter(None, [group.classes]), *times])
+    attributes += f' class="{escape(classes)}"' if classes else ""
     attributes += f' style="{";".join(f"--{name}:{step}" for name, step in times.items())}"' if times else ""
     attributes += "".join(f' data-{key}="{value}"' for key, value in group.data.items())
     if group.shift != (0.0, 0.0) or group.scale != 1:

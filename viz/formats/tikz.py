@@ -59,11 +59,8 @@ def tikz(pictures: dict[str, Picture], alt: str, theme: Theme = LIGHT) -> str:
 
 def styles(theme: Theme, used: set[str]) -> Iterator[str]:
     """Yield the definitions of a theme's colours and styles; those of heat maps only if they are used."""
-    seen = {
-        name: look
-        for name, look in theme.looks.items()
-        if look.seen and (name in used or not name.startswith(("heat", "tint")))
-    }
+    is_used = lambda name: name in used or not name.startswith(("heat", "tint"))
+    seen = {name: look for name, look in theme.looks.items() if look.seen and is_used(name)}
     colours = {t.colour for t in theme.texts.values()} | {c for look in seen.values() for c in (look.fill, look.stroke)}
     for colour in sorted((colours | {theme.page or WHITE}) - {"none"}):
         yield rf"\definecolor{{{coloured(colour)}}}{{HTML}}{{{colour[1:].upper()}}}"

@@ -54,9 +54,8 @@ def _matched(old: list[tuple], new: list[tuple]) -> list[tuple]:
     head = next((i for i, (a, b) in enumerate(zip(old, new)) if a != b), min(len(old), len(new)))
     rest = min(len(old), len(new)) - head
     tail = next((i for i in range(rest) if old[-1 - i] != new[-1 - i]), rest)
-    inner = SequenceMatcher(
-        None, old[head : len(old) - tail], new[head : len(new) - tail], autojunk=False
-    ).get_opcodes()
+    middle = [marks[head : len(marks) - tail] for marks in (old, new)]
+    inner = SequenceMatcher(None, *middle, autojunk=False).get_opcodes()
     shifted = [(kind, i1 + head, i2 + head, j1 + head, j2 + head) for kind, i1, i2, j1, j2 in inner]
     ends = ("equal", len(old) - tail, len(old), len(new) - tail, len(new))
     return [("equal", 0, head, 0, head), *shifted, ends]
@@ -75,11 +74,9 @@ def _by_name(old: list[dict], new: list[dict]) -> list[tuple]:
 
 def _title(graph: Graph, op: dict) -> str:
     name = op.get("function") or op["name"]
-    inputs = ", ".join(
-        text.shorten(graph.name(i), 16) if not isinstance(i, dict) else str(i["const"]) for i in op["inputs"]
-    )
+    inputs = [str(i["const"]) if isinstance(i, dict) else text.shorten(graph.name(i), 16) for i in op["inputs"]]
     where = text.source(op.get("where"))
-    return text.clean(f"{name}({text.shorten(inputs, 60)})" + (f"   {where}" if where else ""))
+    return text.clean(f"{name}({text.shorten(', '.join(inputs), 60)})" + (f"   {where}" if where else ""))
 
 
 def _differences(old: Graph, new: Graph, a: dict, b: dict, tolerance: float) -> list[str]:

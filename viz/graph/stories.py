@@ -73,9 +73,7 @@ def story(record: dict) -> dict:
 def given_to_backward(op: dict) -> dict[int, int]:
     """Return the results of a custom Function by the gradients that its backward was called with."""
     calls = [ran for ran in op.get("inside", ()) if ran["method"] in ("backward", "vjp")]
-    pairs = [
-        (ran["same"].get(str(given)), result) for ran in calls for given, result in zip(ran["inputs"], op["outputs"])
-    ]
+    pairs = [(ran["same"].get(str(g)), made) for ran in calls for g, made in zip(ran["inputs"], op["outputs"])]
     return {gradient: result for gradient, result in pairs if gradient is not None}
 
 
@@ -154,10 +152,8 @@ class Story:
     def forward_band(self, op: dict) -> int | None:
         """Return the band of an operation of the program: that of the backward pass whose first gradient it makes."""
         if op["outputs"] and self.upstreams.issuperset(op["outputs"]):
-            reader = next(
-                (o for o in self.record["ops"] if o["phase"] == "backward" and op["outputs"][0] in o["inputs"]), None
-            )
-            if reader is not None:
+            later = [one for one in self.record["ops"] if one["phase"] == "backward"]
+            if reader := next((one for one in later if op["outputs"][0] in one["inputs"]), None):
                 return self.backward_band(reader)
         before = not self.runs or op["id"] < self.first_backward
         return self.band(("forward",), "Forward pass", "") if before else None
@@ -244,16 +240,8 @@ class Story:
             call, read = self.rewritten(push["formula"], names)
             note = self.batch([(moved, push["output"])])
             name = f"{of['name']} {'backward ' * (of['phase'] == 'backward')}jvp"
-            yield {
-                **plain,
-                "name": name,
-                "function": None,
-                "call": call,
-                "inputs": read,
-                "outputs": [moved],
-                "band": band,
-                "note": note,
-            }
+            made = {**plain, "name": name, "function": None, "call": call, "band": band, "note": note}
+            yield {**made, "inputs": read, "outputs": [moved]}
 
     def rewritten(self, formula: str, names: dict[str, int]) -> tuple[str, list[int]]:
         """Return a formula with labels instead of some names, and the values that it reads; ("", []) for words."""

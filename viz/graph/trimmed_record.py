@@ -114,9 +114,8 @@ def with_transfers(record: dict, part: dict) -> dict:
     """Add to a part of a record the collectives from its first operation to the end of its step."""
     kept, setup = {op["id"] for op in part["ops"]}, parts_of(record)
     places = [i for i, op in enumerate(record["ops"]) if op["id"] in kept and op["phase"] != "jvp"]
-    begins = [
-        i for i in places if record["ops"][i]["phase"] == "forward" and setup.get(record["ops"][i]["id"]) != "setup"
-    ]
+    is_first = lambda op: op["phase"] == "forward" and setup.get(op["id"]) != "setup"
+    begins = [i for i in places if is_first(record["ops"][i])]
     if not begins:
         return part
     after, averages = record["ops"][places[-1] + 1 :], averages_of(record)

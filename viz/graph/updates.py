@@ -116,15 +116,8 @@ def together(steps: list[Step], values: dict[int, dict]) -> dict:
     before = {step.content[label]: value for step in steps for label, value in step.before.items()}
     states = {value for value in before.values() if values[value]["kind"] != "parameter"}  # the card has their contents
     inputs = [value for value in inputs if value not in states]
-    lines = {
-        "before": before,
-        "lines": first.lines,
-        "inplace": False,
-        "note": note,
-        "inputs": inputs,
-        "outputs": outputs,
-    }
-    return {**first.last, "name": f"update of {name}{times}", "call": "", **lines}
+    made = {**first.last, "name": f"update of {name}{times}", "call": "", "inputs": inputs, "outputs": outputs}
+    return {**made, "before": before, "lines": first.lines, "inplace": False, "note": note}
 
 
 def name_of(op: dict, values: dict[int, dict]) -> str:

@@ -70,11 +70,8 @@ def vanishing(record: dict) -> set[str]:
 def are_zero(ends: Collection[int], all_of_them: Iterable[int], values: dict[int, dict]) -> bool:
     """Return True if the numbers at the ends of a pass are 0 beside the largest in the pass; False if there are no ends."""
     largest = max((magnitude(values[one]["summary"]) for one in all_of_them), default=0.0)
-    return (
-        bool(ends)
-        and 0 < largest < math.inf
-        and all(magnitude(values[one]["summary"]) <= text.rounding(values[one]["dtype"]) * largest for one in ends)
-    )
+    is_small = lambda one: magnitude(one["summary"]) <= text.rounding(one["dtype"]) * largest
+    return bool(ends) and 0 < largest < math.inf and all(is_small(values[one]) for one in ends)
 
 
 def magnitude(summary: dict) -> float:

@@ -81,11 +81,9 @@ class Placed:
 
     def titles(self) -> list:
         """Draw the titles of a story's bands, and of open modules, over the edges that come from outside."""
-        titles = [
-            (Text(x + wide / 2, y + 18, name, "lane", "middle"), "paper-title")
-            for name, (x, y), (wide, _) in self.placed.lanes
-            if self.graph.bands
-        ]
+        titles = []
+        for name, (x, y), (wide, _) in self.placed.lanes if self.graph.bands else ():
+            titles.append((Text(x + wide / 2, y + 18, name, "lane", "middle"), "paper-title"))
         for one, (x, y), (wide, _) in self.placed.frames:
             room = int((wide - 12) / measure("x", "module"))
             titles.append((Text(x + 8, y + 15, text.shorten(one.title, room), "module"), "paper-module"))
@@ -115,10 +113,8 @@ class Placed:
             step, pass_of = self.tints.get(node.key), self.graph.band(node) if node.is_op else None
             look = PASS_BANDS.get(pass_of["hue"] if pass_of else "", "band-" + node.kind)
             items.append(Path(band, f"tint-{step}" if step else look))
-            texts = [one for block in self._section(card.head, x, y, card) for one in block.items]
-            items += [
-                Path(outline(*text_background(one), [2] * 4, "cut"), "head-text") for one in texts if not one.latex
-            ]
+            texts = [one for block in self._section(card.head, x, y, card) for one in block.items if not one.latex]
+            items += [Path(outline(*text_background(one), [2] * 4, "cut"), "head-text") for one in texts]
         if node.kind == "function":
             items.append(Path(outline(x + 0.7, y + head, 5, card.height - head - corner, [0] * 4, "cut"), "bar"))
         items += self._section(card.head, x, y, card)
@@ -163,11 +159,8 @@ class Placed:
                 lines.append(Path(tip_back(points[::-1], 0.5), "tip" + frame.hue))
         left, top = (0.0, 0.0) if self.name == "together" else card.border(name)[:2]
         head = self._section([title(self.graph, card.node, frame.title, frame.notes)], x + left, y + top, card)
-        layers = {
-            "edges": [here.edge(edge) for edge in frame.graph.edges],
-            "nodes": [here.card(one) for one in room.cards.values()],
-        }
-        inside = [Group("", kind, items, shift=(x + dx, y + dy)) for kind, items in layers.items()]
+        layers = {"edges": map(here.edge, frame.graph.edges), "nodes": map(here.card, room.cards.values())}
+        inside = [Group("", kind, [*items], shift=(x + dx, y + dy)) for kind, items in layers.items()]
         return [*head, Group("", "leads", lines), *inside]
 
     def _extra(self, card: Card, x: float, y: float) -> list:
@@ -351,9 +344,8 @@ def _tip(card: Card) -> str:
         return text.clean(card.node.record.get("name") or "")
     op = card.node.record
     pushes = [push["formula"] for push in op.get("pushes", ())]
-    return " | ".join(
-        map(text.clean, filter(None, (op.get("call") or op["name"], *pushes, text.source(op.get("where")))))
-    )
+    said = (op.get("call") or op["name"], *pushes, text.source(op.get("where")))
+    return " | ".join(map(text.clean, filter(None, said)))
 
 
 def _tip_at(point: tuple[float, float], direction: tuple[float, float]) -> list[tuple]:

@@ -59,10 +59,8 @@ def _entries(graph: Graph, cards: Cards, passes: Sequence[str]) -> list[Entry]:
     if graph.outputs:
         entries.append(([Path(outline(1, 1, SIGN - 2, 14, [4] * 4, "round"), "ring")], "output"))
     entries += [entry for name in passes for entry in PASSES[name](graph)]
-    hues = [
-        "",
-        *dict.fromkeys(band["hue"] for band in graph.bands if band["hue"]),
-    ]  # of a picture of all passes together
+    # of a picture of all passes together
+    hues = ["", *dict.fromkeys(band["hue"] for band in graph.bands if band["hue"])]
     entries += [(_line("edge" + hue), FLOWS[hue]) for hue in hues if graph.bands]
     return entries + _tints(graph) + _heat(list(heats_in(cards, passes)))
 
@@ -142,10 +140,8 @@ def _forward(graph: Graph) -> list[Entry]:
 
 
 def _backward(graph: Graph) -> list[Entry]:
-    entries = [
-        (_swatch("gradient"), "gradient"),
-        (_swatch("label", 5), "contribution to a gradient (g: the incoming gradient)"),
-    ]
+    words = "contribution to a gradient (g: the incoming gradient)"
+    entries = [(_swatch("gradient"), "gradient"), (_swatch("label", 5), words)]
     if any(len(flows) > 1 for flows in graph.back.values()):
         circle = [Path(outline(4, 1, 14, 14, [7] * 4, "round"), "plus"), Text(11, 12.4, "+", "plus", "middle")]
         entries.append((circle, "sum of contributions"))

@@ -52,9 +52,8 @@ def picture(graph: Graph, cards: dict[str, Card], placed: Layout, name: str, dra
         "edges over": [here.edge(edge) for edge in above],
         "sums": here.sums(),
     }
-    given = [
-        Group("", kind, items, **place) for kind, items in layers.items() if items or kind in ("edges", "nodes", "sums")
-    ]
+    always = ("edges", "nodes", "sums")
+    given = [Group("", kind, items, **place) for kind, items in layers.items() if items or kind in always]
     made.items = [heading(graph, stories.title(graph.record) if graph.bands else TITLES[name]), *given, *made.items]
     return made
 
@@ -79,13 +78,8 @@ def page(
     """Make a page with its legend, as large as any pass drawn and title needs, and return it with the graph's position."""
     if graph.view.slide:
         return slide_page(graph, cards, placed, shown)
-    wide = max(
-        [
-            placed.width,
-            400.0 if graph.view.brief else 460.0,
-            *(line.width for title in titles for line in headings(graph, title)),
-        ]
-    )
+    words = [line.width for title in titles for line in headings(graph, title)]
+    wide = max(placed.width, 400.0 if graph.view.brief else 460.0, *words)
     each = ([], shown, *([name] for name in drawn))
     tall = max(legend.height(graph, cards.values(), names, wide) for names in each)
     made = Picture(round(wide + 2 * MARGIN), round(MARGIN + HEADING + placed.height + 22 + tall + MARGIN / 2))
@@ -102,11 +96,9 @@ def slide_page(
     top = slide.HEIGHT - slide.BELOW - bottom
     made = legend.legend(graph, cards.values(), shown, slide.LEGEND_WIDTH, (slide.SIDE, top))
     made.scale = slide.LEGEND
-    shift = (
-        (slide.WIDTH - size * placed.width) / 2,
-        slide.TOP + (top - slide.BELOW - slide.TOP - size * placed.height) / 2,
-    )
-    return Picture(slide.WIDTH, slide.HEIGHT, [made], slide=True), {"shift": shift, "scale": size}
+    left = (slide.WIDTH - size * placed.width) / 2
+    above = slide.TOP + (top - slide.BELOW - slide.TOP - size * placed.height) / 2
+    return Picture(slide.WIDTH, slide.HEIGHT, [made], slide=True), {"shift": (left, above), "scale": size}
 
 
 def heading(graph: Graph, title: str, at: int | None = None, until: int | None = None) -> Group:

@@ -89,16 +89,10 @@ def side_by_side(graph: Graph, cards: dict[str, Card]) -> Layout:
 
 def _own(graph: Graph, cards: dict[str, Card]) -> Layout:
     boxes = {key: (card.across, card.along) for key, card in cards.items()}
-    links = [
-        (
-            edge.key,
-            edge.source.key,
-            cards[edge.source.key].exit(edge.port),
-            edge.target.key,
-            cards[edge.target.key].entry(edge.slot),
-        )
-        for edge in graph.edges
-    ]
+    links = []
+    for edge in graph.edges:
+        source, target = edge.source.key, edge.target.key
+        links.append((edge.key, source, cards[source].exit(edge.port), target, cards[target].entry(edge.slot)))
     leaves = {node.key for node in graph.nodes if not node.is_op and not node.inputs}
     return Layout(*layered(boxes, links, leaves, *graph.ends))
 

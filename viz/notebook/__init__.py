@@ -183,9 +183,8 @@ def trace(shell: Any, line: str, cell: str) -> Drawing | None:
         return None
     names = shell.user_ns
     code = shell.transform_cell(cell)
-    running = getattr(
-        shell.displayhook.exec_result, "execution_count", None
-    )  # the shell's own count may be the next cell's
+    # the shell's own count may be the next cell's
+    running = getattr(shell.displayhook.exec_result, "execution_count", None)
     file = shell.compile.cache(code, running or shell.execution_count)  # so that records find the cell's lines
     tree = ast.parse(code, file)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None

@@ -37,9 +37,8 @@ def facets(a: np.ndarray) -> str:
     scale = max(2, min(10, TALL // cells.shape[0], WIDE // cells.shape[1]))
     style = f"width: {scale * cells.shape[1]}px; max-width: none; image-rendering: pixelated; border: 1px solid #9aa2ad"
     left = [f"the first {FACETS} of {n} along dimension {d}" for d, n in enumerate(a.shape[:-2]) if n > FACETS]
-    return f'<img src="data:image/png;base64,{data}" alt="" style="{style}">' + "".join(
-        f"<br><small>{one}</small>" for one in left
-    )
+    below = "".join(f"<br><small>{one}</small>" for one in left)
+    return f'<img src="data:image/png;base64,{data}" alt="" style="{style}">{below}'
 
 
 def tiles(a: np.ndarray, widest: int) -> np.ma.MaskedArray:

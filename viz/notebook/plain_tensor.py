@@ -70,9 +70,8 @@ def in_lines(words: str) -> str:
 
 def cells(made: Heat) -> str:
     """Return a heat map or bars as SVG."""
-    below = made.tip.partition("\n")[0] + COLOURS * any(
-        cell < 0 for panel in made.panels for row in panel for cell in row
-    )
+    negative = any(cell < 0 for panel in made.panels for row in panel for cell in row)
+    below = made.tip.partition("\n")[0] + COLOURS * negative
     wide, tall = (SCALE * side for side in made.size)
     line = Text(0, tall + TEXTS["note"].height, below, "note")
     items = [Group("", "", [made.drawn(0, 0)], scale=SCALE), Group("", "", [line])]

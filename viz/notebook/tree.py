@@ -96,9 +96,8 @@ class Tree:
     def numbers(self, array: np.ndarray | None) -> str:
         if array is None or not array.size:
             return ""
-        return ": " + escape(
-            text.contents({"shape": list(array.shape), "dtype": str(array.dtype), "summary": summary(array)})
-        )
+        value = {"shape": list(array.shape), "dtype": str(array.dtype), "summary": summary(array)}
+        return f": {escape(text.contents(value))}"
 
     def map(self, title: str, array: np.ndarray) -> str:
         """Return the map of an array with different elements, if there is room for it, and of a gradient its numbers."""

@@ -97,9 +97,8 @@ class Limit(Backwards):
         self.results: Callable[[], Any] = dict  # returns the values to show, or raises Usage
         self.had_then: Any = None  # these, the backwards and the operations when the recordings paused
         self.count_then = self.ops_then = 0
-        self.rounds: Counter[str] = (
-            Counter()
-        )  # how many values a name has had at backwards: one in each round of a loop
+        # how many values a name has had at backwards: one in each round of a loop
+        self.rounds: Counter[str] = Counter()
         self.recordings: list = []
         self.paused = self.begun = False
         self.thread = get_ident()

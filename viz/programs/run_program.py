@@ -174,10 +174,8 @@ class Program:
         rounds = max(self.rounds[one.partition(",")[0]] for one in names)
         if rounds < 2:
             return part
-        return {
-            **part,
-            "program": {**part["program"], "iteration": f"iteration {self.iteration or rounds} of {rounds}"},
-        }
+        shown = f"iteration {self.iteration or rounds} of {rounds}"
+        return {**part, "program": {**part["program"], "iteration": shown}}
 
     def runs(self, made: dict, name: str) -> list[int] | None:
         """Return the backward pass of a record to show; None for the last one from each of its outputs."""
@@ -359,9 +357,8 @@ class Program:
         """
         if self.part is not None:
             raise stopped
-        place = [
-            one.lineno for one in extract_tb(stopped.__traceback__) if Path(one.filename).name == Path(self.file).name
-        ]
+        steps, name = extract_tb(stopped.__traceback__), Path(self.file).name
+        place = [one.lineno for one in steps if Path(one.filename).name == name]
         where = f"{self.file} was interrupted" + f" at line {place[-1]}" * bool(place)
         results = limit.had_then if limit.paused else found()
         if results is None:
@@ -403,10 +400,8 @@ class Program:
         made = document_of(rec)
         made = of_passes(made, self.runs(made, name))
         if not made["ops"]:
-            here, fix = (
-                (" on these arguments", "Pass others") if inputs else ("", "Name one that computes with tensors")
-            )
-            raise Usage(f"{name} in {self.file} has no graph: it runs no operation{here}. {fix}.")
+            rest = " on these arguments. Pass others." if inputs else ". Name one that computes with tensors."
+            raise Usage(f"{name} in {self.file} has no graph: it runs no operation{rest}")
         record_again = lambda: self.record_function(name, passes, args)
         if (again := self.in_another_direction(rec, made, record_again)) is not None:
             return again

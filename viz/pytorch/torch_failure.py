@@ -55,9 +55,8 @@ def note_failure(rec: Recorder, e: BaseException, call: Any) -> None:
         around = [tb for tb in steps[:at] if tb in users]
         group.where = line_of(around[-1]) if around else Where()
         group.given = {str(i): a for i, a in enumerate(group.args)} | group.kwargs
-        group.modules = module_names(
-            [tb.tb_frame.f_locals["self"] for tb in steps if tb.tb_frame.f_code is MODULE], rec.module_paths
-        )
+        called = [tb.tb_frame.f_locals["self"] for tb in steps if tb.tb_frame.f_code is MODULE]
+        group.modules = module_names(called, rec.module_paths)
     if group is None:
         group = Call("forward", type(e).__name__, line, [])
         group.events = (Event(Failed, group, [], []),)
@@ -84,9 +83,8 @@ def is_users(tb: TracebackType) -> bool:
 
 def of_backward(rec: Recorder, roots: list[torch.Tensor], steps: list[TracebackType], message: str) -> Call | None:
     """Return the operation whose backward raised."""
-    contexts = [
-        ctx for tb in steps for ctx in tb.tb_frame.f_locals.values() if isinstance(ctx, torch.autograd.graph.Node)
-    ]
+    seen = [value for tb in steps for value in tb.tb_frame.f_locals.values()]
+    contexts = [ctx for ctx in seen if isinstance(ctx, torch.autograd.graph.Node)]
     nodes = [*contexts, *below(roots)]
     named = RETURNED.search(message)
     found = [node for node in nodes if (named and node.name() == named[1]) or (not named and is_spoilt(node))]

@@ -132,9 +132,8 @@ class Recorder(Backward):
             if name == "__get__" and attribute in PROPERTIES:
                 return self.call(func, attribute, args, kwargs)
             frozen = name == "__set__" and attribute == "requires_grad" and not args[1]
-            name = (
-                "requires_grad_" if frozen else attribute if name == "__get__" and attribute in ("data", "grad") else ""
-            )
+            read = name == "__get__" and attribute in ("data", "grad")
+            name = "requires_grad_" if frozen else attribute * read
             if not name:
                 return func(*args, **kwargs)
         if func is custom_function_call:
@@ -294,9 +293,8 @@ class Recorder(Backward):
         """Return the value of a tensor that a node saves, also in another shape; None for a number in the program's text."""
         at = self.place(t)
         apart = [one for one in call.read if one in self.cuts.tensors]
-        own = [
-            one for one in apart if at and self.place(self.cuts.tensors[one]) == at
-        ]  # its source is at the same place
+        # its source is at the same place
+        own = [one for one in apart if at and self.place(self.cuts.tensors[one]) == at]
         places = [*own[:1], self._places.get(at or ()), self._extents.get(self.extent(t) if at else ())]
         if (known := next((one for one in places if one is not None), None)) is not None:
             return known

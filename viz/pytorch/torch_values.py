@@ -177,12 +177,8 @@ def numbers(t: torch.Tensor) -> np.ndarray | None:
         try:
             a = t.numpy()
         except TypeError:  # NumPy has no bfloat16
-            a = (
-                t[tuple([slice(1) if step == 0 else slice(None) for step in t.stride()])]
-                .float()
-                .expand(t.shape)
-                .numpy()
-            )
+            once = t[tuple([slice(1) if step == 0 else slice(None) for step in t.stride()])]
+            a = once.float().expand(t.shape).numpy()
         return np.broadcast_to(np.array(distinct(a)), a.shape) if 0 in a.strides else np.array(a)
 
 

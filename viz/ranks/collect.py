@@ -70,9 +70,8 @@ def record_of_step(rec: Any, names: dict[str, Any], file: str) -> dict:
     whole = without_placeholders(rec.to_dict())
     sends: list[dict] = []
     if not whole["outputs"]:
-        sends = [
-            op for op in whole["ops"] if op["phase"] != "jvp" and any(t["name"] == "send" for t in op["transfers"])
-        ]
+        is_send = lambda op: op["phase"] != "jvp" and any(t["name"] == "send" for t in op["transfers"])
+        sends = [op for op in whole["ops"] if is_send(op)]
         whole["outputs"] = list(dict.fromkeys(v for op in sends for v in tensors(op)))
     part = with_transfers(whole, leading_to_outputs(of_passes(whole)))
     kept = {op["id"] for op in (*part["ops"], *sends)}

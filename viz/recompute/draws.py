@@ -40,18 +40,13 @@ def drawn(op: dict, noise: str) -> str:
     tree: Any = parsed(op["call"]) if noise else None
     if not isinstance(tree, ast.Call):
         return ""
-    func, args = (
-        (tree.func.attr, [tree.func.value, *tree.args])
-        if isinstance(tree.func, ast.Attribute)
-        else (e.text(tree.func), tree.args)
-    )
-    known = PARAMETERS.get(f"drawn_{func}")
-    keywords = [k for k in tree.keywords if known and k.arg in known]
-    return (
-        e.text(ast.Call(e.name(f"drawn_{func}"), args, [*keywords, ast.keyword("noise", e.name(noise))]))
-        if known
-        else ""
-    )
+    func, args = e.text(tree.func), tree.args
+    if isinstance(tree.func, ast.Attribute):
+        func, args = tree.func.attr, [tree.func.value, *tree.args]
+    if (known := PARAMETERS.get(f"drawn_{func}")) is None:
+        return ""
+    keywords = [k for k in tree.keywords if k.arg in known] + [ast.keyword("noise", e.name(noise))]
+    return e.text(ast.Call(e.name(f"drawn_{func}"), args, keywords))
 
 
 def parsed(text: str) -> Any:

@@ -23,9 +23,8 @@ class Flows:
 
     def __init__(self, plan: Plan, scope: Scope):
         self.plan, self.scope = plan, scope
-        self.arriving: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(
-            list
-        )  # (value, pass): ids, and recorded ones
+        # (value, pass): ids, and recorded ones
+        self.arriving: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
         self.at: dict[tuple[int, int], int] = {}  # (value, pass): the gradient
         self.first: set[int | None] = set()  # those from which a pass starts
         self.begins = self.beginnings()
@@ -174,11 +173,8 @@ class Flows:
         if whole is None or len(known) < len(others):
             return self.plan.constant(about, np.ones(about["shape"]))
         rest = whole - np.sum(known, axis=0)
-        return (
-            self.plan.constant(about, rest)
-            if np.abs(rest).max(initial=0) > 1e-6 * np.abs(whole).max(initial=1)
-            else None
-        )
+        is_more = np.abs(rest).max(initial=0) > 1e-6 * np.abs(whole).max(initial=1)
+        return self.plan.constant(about, rest) if is_more else None
 
     def total(self, value: int, recorded: int) -> None:
         """Add the complete gradient of a value, over all passes."""

@@ -41,12 +41,8 @@ class Plan:
         self.totals: dict[str, int] = {}
         self.reads: list[dict] = [read_at(read) for read in record.get("reads", ()) if read["how"] not in CALLS]
         self.seeds = {str(o): g for o in record["outputs"] if (g := record["gradients"].get(str(o))) is not None}
-        self.top = Scope(
-            {v["id"]: v for v in record["values"]},
-            record["ops"],
-            {v["id"]: v["id"] for v in record["values"]},
-            outputs=record["outputs"],
-        )
+        values = {v["id"]: v for v in record["values"]}
+        self.top = Scope(values, record["ops"], {i: i for i in values}, outputs=record["outputs"])
         self.tangents = {int(v): t for op in reversed(record["ops"]) for v, t in op["tangents"].items()}
         self.program(self.top)
         Flows(self, self.top).add()

@@ -190,9 +190,8 @@ def elements(launch: Launch, array: Array, of: Iterable[tuple], accesses: list[A
         if who:
             cell.lines = name(launch, *who[0], len(who) - 1)
             cell.tint = tint_of(launch, who[0][0]) if len({block for block, _ in who}) == 1 else "constant"
-            cell.tip = listed(
-                dict.fromkeys(f"{thread_name(launch, a)} {a.does} {a.element} in {a.place.short}" for a in by[index])
-            )
+            said = [f"{thread_name(launch, a)} {a.does} {a.element} in {a.place.short}" for a in by[index]]
+            cell.tip = listed(dict.fromkeys(said))
         cells.append(cell)
     return cells
 

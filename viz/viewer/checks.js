@@ -202,7 +202,7 @@ const OP = fields(
   "id", "name", "call", "in", "out",
 ); // prettier-ignore
 
-// ---------------------------------------------------------------- what a page computes with (viz/live/record.py)
+// ---------------------------------------------------------------- what a page computes with (viz/recompute/record.py)
 const BYTES = { bool: 1, uint8: 1, int8: 1, int16: 2, int32: 4, int64: 8, float16: 4, bfloat16: 4, float32: 4, float64: 8 }; // in a page
 const id = whole(1e6); // also of values that the record does not list
 const ids = list(id, 1000);

@@ -167,10 +167,8 @@ class Translator:
         if node.kind != "transfer":
             return None
         lines = travelling.head(self.graph, node).lines
-        waited = {
-            name: {block.lane: block.lines[0].text for block in travelling.waits(self.graph, node, name)}
-            for name in self.graph.passes
-        }
+        waits = lambda name: travelling.waits(self.graph, node, name)
+        waited = {name: {block.lane: block.lines[0].text for block in waits(name)} for name in self.graph.passes}
         details = [line.text for line in lines[1:] if line.left[0][1] != "tag"]
         return {"whom": lines[0].right[0] if lines[0].right else "", "details": details, "waited": waited}
 

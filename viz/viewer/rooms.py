@@ -9,9 +9,8 @@ from ..graph.drawn_graph import Frame, Graph, Node
 from ..graph.functions import FULL, SMALL, Names, frames, named, names_of, size
 
 MOST = 40  # operations of a method: the page lists longer ones only beside the drawing
-Calls = dict[
-    int, str
-]  # by identity, "operation:call" of the calls of methods that the page may compute (live/record.py)
+# by identity, "operation:call" of the calls of methods that the page may compute (recompute/record.py)
+Calls = dict[int, str]
 Opens = Callable[[Node], bool]  # True for the custom Functions that open at once
 
 
