@@ -28,7 +28,8 @@ function caption(step) {
   const fold = foldOf(steps[step]);
   if (fold) return foldCaption(fold, pass, step);
   if (steps[step].inside) return insideCaption(steps[step]);
-  if (pass === "forward") return [...forwardCaption(op), isFinished(step) && el("p", { class: "growth" }, growthOf(growing[0]))].filter(Boolean);
+  const growth = pass === "forward" && isFinished(step) && growthOf(growing[0]);
+  if (pass === "forward") return [...forwardCaption(op), ...(growth ? [el("p", { class: "growth" }, growth)] : [])];
   if (pass === "jvp") return jvpCaption(op, step);
   return backwardCaption(op, slot, step);
 }
