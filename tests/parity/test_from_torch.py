@@ -200,19 +200,13 @@ def test_tangents_stop_where_they_are_not_known():
         viz.draw(record, passes="jvp")
 
 
-def test_transforms_are_the_layer_of_what_runs_in_them():
-    record = viz.from_torch(lambda x: torch.vmap(torch.func.grad(lambda z: z.sin().sum()))(x) * 2, leaf(2, 3))
-    assert [(op.name, op.layer) for op in ops(record)] == [
-        ("sin", ["vmap", "grad"]),
-        ("sum", ["vmap", "grad"]),
-        ("mul", []),
-    ]
-
-
-def test_a_transform_of_numbers_is_recorded():
-    """Record nodes that keep a single number in each example."""
-    record = viz.from_torch(lambda x: torch.vmap(torch.func.grad(lambda z: z.sin() * z))(x), leaf(3))
-    assert [(op.name, op.layer) for op in ops(record)][:2] == [("sin", ["vmap", "grad"]), ("mul", ["vmap", "grad"])]
+@pytest.mark.parametrize("f, names, shape", [
+    (lambda z: z.sin().sum(), ["sin", "sum"], (2, 3)), (lambda z: z.sin() * z, ["sin", "mul"], (3,)),
+], ids=["rows", "numbers"])  # fmt: skip
+def test_transforms_are_the_layer_of_what_runs_in_them(f, names, shape):
+    """Of numbers, nodes keep a single one in each example."""
+    record = viz.from_torch(lambda x: torch.vmap(torch.func.grad(f))(x) * 2, leaf(*shape))
+    assert [(op.name, op.layer) for op in ops(record)] == [*[(n, ["vmap", "grad"]) for n in names], ("mul", [])]
 
 
 def test_the_program_runs_once_and_leaves_grad_alone():

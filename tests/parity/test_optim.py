@@ -235,22 +235,6 @@ def test_a_differentiable_step_has_pytorchs_gradient(name):
     np.testing.assert_allclose(told[1], told[0], rtol=1e-5)  # PyTorch computes 1 - beta**t in float32 here
 
 
-@pytest.mark.parametrize("strategy", ["cos", "linear"])
-@pytest.mark.parametrize("epochs", [0, 1, 4])
-def test_rates_go_to_that_of_the_average_as_pytorchs(strategy, epochs):
-    told = []
-    for lib in (torch, minigrad):
-        a, b = (lib.zeros(2, requires_grad=True) for _ in range(2))
-        optimizer = lib.optim.SGD([{"params": [a]}, {"params": [b], "lr": 0.3}], lr=0.1)
-        schedule = lib.optim.swa_utils.SWALR(optimizer, [0.05, 0.7], epochs, strategy)
-        told.append([schedule.get_last_lr()])
-        for _ in range(7):
-            optimizer.step()
-            schedule.step()
-            told[-1].append(schedule.get_last_lr())
-    np.testing.assert_allclose(told[1], told[0], rtol=1e-12)
-
-
 @pytest.mark.parametrize(
     "settings", [{}, {"use_buffers": True}, {"multi_avg_fn": 0.9}, {"avg_fn": 0.9, "use_buffers": True}]
 )

@@ -56,8 +56,3 @@ def test_a_gradient_that_is_nan_has_the_darkest_shade():
 def test_without_the_option_nothing_has_a_tint():
     x = minigrad.ones(3, requires_grad=True)
     assert "tint" not in viz.draw(chain, x, passes="backward").svg()
-
-
-def test_an_unknown_color_is_refused():
-    with pytest.raises(ValueError, match="unknown color 'size'. Choose from grad, memory, time"):
-        viz.draw(chain, minigrad.ones(3), color="size")

@@ -18,7 +18,7 @@ from viz.view import passes_of
 
 from .command import minigrad as command
 from .records import mlp, odd, recurrent, two_uses
-from .test_programs import custom
+from .test_programs import with_cube
 
 MANY, QUICK = 3000, 100
 
@@ -49,7 +49,7 @@ def records():
     x = minigrad.tensor([0.1, 0.2, 0.3], requires_grad=True)
     real = [
         minigrad.record(trained, name="trained").to_dict(),
-        minigrad.record(custom, x, inside=True).to_dict(),
+        minigrad.record(with_cube, x, inside=True).to_dict(),
         minigrad.record(transformed, x).to_dict(),
     ]
     boxes = json.loads(viz.draw(recurrent(), max_nodes=10).json())

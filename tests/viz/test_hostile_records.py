@@ -25,7 +25,7 @@ from viz.cards.mathematics import COMMANDS, is_formula
 
 from . import records
 from .command import minigrad as command
-from .test_programs import custom
+from .test_programs import with_cube
 
 HOSTILE = {
     "tex": r"\input{/etc/passwd}\write18{id}\end{document}%$",
@@ -44,6 +44,8 @@ HOSTILE = {
     "no text": "\x00\ud800\udfff\ufffe\U000e0001",
     "call": "f(" * 90 + "exp(), where(x), f(**k), x in y" + ")" * 90,
     "blanks": "   ",
+    "fields of dot": "{|}",
+    "wide letters": "名前🙂" * 30,
 }
 LONG = {
     "word": "a" * 100_000,
@@ -63,7 +65,7 @@ def originals():
     x = minigrad.tensor([0.1, 0.2, 0.3], requires_grad=True)
     net = nn.Sequential(nn.Linear(3, 2), nn.Tanh())
     real = [
-        minigrad.record(custom, x, inside=True).to_dict(),
+        minigrad.record(with_cube, x, inside=True).to_dict(),
         minigrad.record(lambda x: (net(x) * x.sum()).sin().sum(), x, passes=("forward", "backward", "jvp")).to_dict(),
     ]
     folded = json.loads(viz.draw(records.recurrent(), max_nodes=10).json())
@@ -208,6 +210,16 @@ def plain_structures(number):
 def test_no_text_becomes_structure(kind):
     for number, document in enumerate(originals()):
         assert structures(hostile(document, HOSTILE[kind])) == plain_structures(number)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:no font here has")
+@pytest.mark.parametrize("text", [*HOSTILE.values(), ""], ids=[*HOSTILE, "nothing"])
+def test_any_text_is_drawn_in_pixels_and_in_print(text):
+    drawing = drawn(hostile(originals()[3], text))
+    for name in ("svg", "mermaid", "text", "dot"):
+        CHECKS[name](getattr(drawing, name)())
+    assert drawing.png(scale=0.5).startswith(b"\x89PNG") and drawing.pdf().startswith(b"%PDF")
 
 
 @pytest.mark.parametrize("length", [10_000, pytest.param(100_000, marks=pytest.mark.slow)])

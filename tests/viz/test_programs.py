@@ -8,25 +8,17 @@ import pytest
 import minigrad
 import viz
 from minigrad import tensor
+from tests.functions import custom
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-class Cube(minigrad.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x**3
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * 3 * x**2
-
-    @staticmethod
-    def jvp(ctx, dx):
-        (x,) = ctx.saved_tensors
-        return dx * 3 * x**2
+Cube = custom(
+    "Cube",
+    forward=lambda ctx, x: ctx.save_for_backward(x) or x**3,
+    backward=lambda ctx, g: g * 3 * ctx.saved_tensors[0] ** 2,
+    jvp=lambda ctx, dx: dx * 3 * ctx.saved_tensors[0] ** 2,
+)
 
 
 def chain(w, x):
@@ -34,7 +26,7 @@ def chain(w, x):
     return (h * w).sum()
 
 
-def custom(x):
+def with_cube(x):
     y = Cube.apply(x)
     return y + x
 
@@ -61,7 +53,7 @@ def branches(x):
 VECTOR = np.linspace(-1, 1, 6)
 PROGRAMS = {
     "chain": (chain, [VECTOR, VECTOR + 0.5]),
-    "custom": (custom, [VECTOR]),
+    "custom": (with_cube, [VECTOR]),
     "in place": (inplace, [VECTOR]),
     "views": (views, [VECTOR]),
     "branches": (branches, [VECTOR]),
@@ -107,26 +99,22 @@ def test_a_result_is_called_what_it_is_assigned_to():
 
 
 def test_a_custom_function_is_drawn_as_one():
-    drawing = viz.draw(custom, *given([VECTOR]))
+    drawing = viz.draw(with_cube, *given([VECTOR]))
     assert [node.record["function"] for node in drawing.graph.nodes if node.kind == "function"] == ["Cube"]
 
 
 def test_the_rules_of_a_custom_function_are_what_its_methods_computed():
-    drawing = viz.draw(custom, tensor(2.0, requires_grad=True), passes="all", open="none")
+    drawing = viz.draw(with_cube, tensor(2.0, requires_grad=True), passes="all", open="none")
     shown = {text.text for text in ET.fromstring(drawing.svg()).iter(f"{SVG}text")}
     assert {"g * 3 * x ** 2", "= dx * 3 * x ** 2"} <= shown
 
 
 def test_apply_is_drawn_under_the_names_of_its_function():
-    class Shifted(minigrad.autograd.Function):
-        @staticmethod
-        def forward(ctx, left, right, n):
-            return left + right + n
-
-        @staticmethod
-        def backward(ctx, grad):
-            return grad, grad, None
-
+    Shifted = custom(
+        "Shifted",
+        forward=lambda ctx, left, right, n: left + right + n,
+        backward=lambda ctx, grad: (grad, grad, None),
+    )
     drawing = viz.draw(Shifted.apply, tensor(2.0, requires_grad=True), tensor(3.0, requires_grad=True), 4)
     program, (op,) = drawing.record["program"], drawing.graph.ops
     assert (program["name"], program["file"]) == ("Shifted", __file__)
@@ -142,14 +130,11 @@ def test_an_operation_is_drawn_without_a_file_or_line_of_ours():
 
 
 def test_the_backward_of_a_function_shows_the_gradients_of_all_its_outputs():
-    class Both(minigrad.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2, x * 3
-
-        @staticmethod
-        def backward(ctx, of_double, of_triple):
-            return of_double * 2 + of_triple * 3
+    Both = custom(
+        "Both",
+        forward=lambda ctx, x: (x * 2, x * 3),
+        backward=lambda ctx, of_double, of_triple: of_double * 2 + of_triple * 3,
+    )
 
     def program(x):
         double, triple = Both.apply(x)
@@ -162,10 +147,7 @@ def test_the_backward_of_a_function_shows_the_gradients_of_all_its_outputs():
 @pytest.mark.filterwarnings("ignore::minigrad.MinigradWarning")
 @pytest.mark.parametrize("rankdir", ["TB", "LR"])
 def test_a_function_that_returns_no_tensor_is_drawn(rankdir):
-    class Silent(minigrad.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return None
+    Silent = custom("Silent", forward=lambda ctx, x: None)
 
     def program(x):
         Silent.apply(x)
@@ -176,7 +158,7 @@ def test_a_function_that_returns_no_tensor_is_drawn(rankdir):
 
 
 def test_the_title_names_the_functions_file():
-    assert viz.draw(custom, tensor(2.0)).record["program"]["file"] == __file__
+    assert viz.draw(with_cube, tensor(2.0)).record["program"]["file"] == __file__
 
 
 def test_a_tensor_shows_its_graph_and_a_plain_one_only_its_text():

@@ -154,8 +154,3 @@ def test_the_command_makes_slides_and_says_what_does_not_fit(net):
     assert "21 boxes are too many for a slide" in refused(
         net, "render", "net.py:x", "--size", "slide", "--max-nodes", "0"
     )
-
-
-def test_an_unknown_size_is_refused():
-    with pytest.raises(ValueError, match="unknown size 'poster'. Choose from slide."):
-        viz.draw(records.two_uses(), size="poster")

@@ -89,8 +89,3 @@ def test_a_dark_png_is_dark_and_so_are_pdf_and_film():
     drawing = viz.draw(records.two_uses(), theme="dark")
     assert imread(io.BytesIO(drawing.png(scale=1)))[0, 0, :3].max() < 0.15
     assert drawing.pdf().startswith(b"%PDF") and 'fill="#12161c"' in drawing.film()
-
-
-def test_an_unknown_theme_is_refused():
-    with pytest.raises(ValueError, match="unknown theme 'sepia'. Choose from light, dark, print."):
-        viz.draw(records.two_uses(), theme="sepia")
