@@ -11,7 +11,7 @@ from viz.viewer import frame as framed
 from viz.viewer import page as page_of
 
 from .. import records
-from ..test_pictures import HOSTILE
+from ..test_hostile_records import HOSTILE
 from . import programs
 
 pytestmark = pytest.mark.browser
@@ -345,7 +345,7 @@ def test_labels_of_cards_stay_inside_them_and_cards_do_not_overlap(viewer):
     assert found == [[], []]
 
 
-@pytest.mark.parametrize("name", some(HOSTILE, 4))
+@pytest.mark.parametrize("name", some(list(HOSTILE.values()), 4))
 def test_hostile_words_are_shown_as_words(viewer, name):
     record = records.two_uses()
     record["program"]["name"] = name

@@ -19,7 +19,7 @@ from viz.viewer.links import play
 from viz.viewer.sources import sources
 
 from .. import records
-from ..test_pictures import HOSTILE
+from ..test_hostile_records import HOSTILE
 from . import programs
 
 
@@ -49,7 +49,7 @@ def test_a_page_allows_its_own_script_and_style_and_no_connection(name):
     assert not re.search(r"https?:|//[a-z]+\.|@import|url\(|<link|<iframe|<img", own)
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("name", HOSTILE.values())
 def test_hostile_names_stay_data(name):
     record = records.two_uses()
     record["program"]["name"] = record["program"]["file"] = name
