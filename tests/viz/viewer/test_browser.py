@@ -385,7 +385,7 @@ def test_a_large_value_is_a_picture_whose_cells_can_be_read(viewer):
     assert page.text("#details .cell") == "[3, 3] = -1"
     page.page.locator("#details .heat rect.nan").click()
     assert page.text("#details .cell") == "[1, 2] = nan"
-    assert page.page.locator("#details .heat text").all_text_contents() == ["0", "5", "0", "5"]
+    assert page.page.locator("#details .heat").first.locator("text").all_text_contents() == ["0", "5", "0", "5"]
 
 
 def test_a_cell_of_a_larger_value_names_the_part_it_stands_for(viewer):
