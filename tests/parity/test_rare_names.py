@@ -432,6 +432,7 @@ def test_the_type_tensor_converts_to_the_default_dtype(lib, default):
         lib.set_default_dtype(before)
 
 
+@pytest.mark.filterwarnings("ignore:torch.triangular_solve is deprecated")
 @same_in_both
 def test_triangular_solve_writes_into_out(lib):
     out = lib.empty(0), lib.empty(0)
