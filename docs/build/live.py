@@ -23,7 +23,6 @@ PAGES = ("start.md", "function.md", "nan.md")  # whose pictures are live; those 
 DATA = re.compile(r'<script type="application/json" id="record">(.*?)</script>', re.DOTALL)
 RECORD = re.compile(r'class="minigrad-viewer"[^>]* data-record="([^"]+)"')
 LONGEST = 32_000  # characters of an address, as for `minigrad share`
-END = "9999"  # a step behind the last one: the page shows all passes
 
 
 def live(output: str, fallback: str, title: str, up: str = "") -> str:
@@ -52,7 +51,7 @@ def without_program(data: dict) -> dict:
 
 def framed(data: dict, fallback: str, title: str, up: str = "", lazy: bool = True) -> str:
     """Return the frame of a viewer with this data, or the picture if the numbers cannot be changed there."""
-    address = f"{up}{PAGE}#r={letters(json.dumps(data, separators=(',', ':')))}&at={END}"
+    address = f"{up}{PAGE}#r={letters(json.dumps(data, separators=(',', ':')))}"
     if not isinstance(data.get("live"), dict) or len(address) > LONGEST:
         return fallback
     words = f'title="{escape(title)}" sandbox="allow-scripts allow-downloads" allow="clipboard-write"{" loading=lazy" * lazy}'

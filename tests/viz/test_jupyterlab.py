@@ -158,7 +158,7 @@ def test_a_live_page_talks_to_python(tmp_path):
         viewer = page.frame_locator(".jp-OutputArea iframe").first
         viewer.locator("html[data-ready]").wait_for()
         run(2)  # Python sets w, and reads what follows
-        shows(page, 3, "(0.8553, 13)")
+        shows(page, 3, "(0.8553, 3)")
         assert "0.25" in viewer.locator("#cards").text_content()
         page.locator(".jp-Notebook .jp-CodeCell").nth(4).locator(".jp-InputArea").click()
         run()  # and the step
