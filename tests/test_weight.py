@@ -42,10 +42,10 @@ CEILINGS = {
     "viz": 22808,
     "viz/**/*.js": 7819,
     "lessons": 40042,
-    "tests": 119440,
+    "tests": 119441,
     "tools": 1786,
     "benchmarks": 6235,
-    "docs": 2763,
+    "docs": 2762,
 }
 
 
