@@ -15,6 +15,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from minigrad.places import user_frame
+
 from .cards.frames import card_of
 from .cards.parts import Card
 from .formats import files, slide
@@ -113,9 +115,7 @@ def draw(
             raise ValueError("draw: the record has its passes. Give tangent and grad to minigrad.record instead.")
     else:
         seeds = {"tangent": tangent, "grad": grad}
-        caller = sys._getframe(1)
-        if caller.f_back and caller.f_globals.get("__name__") == "viz.notebook.live":
-            caller = caller.f_back
+        caller = user_frame(2) or sys._getframe(1)
         try:
             what, directions = recorded(what, args, wanted, chosen, seeds, caller, color == "time")
         except Exception as error:

@@ -39,7 +39,7 @@ class Failed:
 
 @dataclass
 class Failure:
-    """What a recording knows of the exception, in its numbers of values."""
+    """The exception as a recording knows it: values have its numbers."""
 
     group: OpEntry
     phase: str
@@ -63,9 +63,8 @@ class Failure:
         lines = [schema.Line(words, at, [ids[g] for g in ran if g in ids]) for words, at, ran in self.lines]
         rows, marked = ([], []) if self.shapes is None else (self.shapes.rows, self.shapes.marked)
         inputs = [i for i in self.group.events[0].inputs if isinstance(i, int)] if self.phase == "forward" else []
-        named = dict(zip([name for name, _ in rows], inputs if len(inputs) == len(rows) else ())) | {
-            **self.group.arguments
-        }
+        by_row = zip([name for name, _ in rows], inputs if len(inputs) == len(rows) else ())
+        named = {**dict(by_row), **self.group.arguments}
         shapes = [schema.Shape(name, values.get(named.get(name, -1)), list(sizes), marked) for name, sizes in rows]
         parts = self.title, self.message, self.remedy, self.notes, shapes, self.where, lines
         return schema.Error(ids[self.group], self.phase, self.kind, *parts)

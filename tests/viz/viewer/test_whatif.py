@@ -1,4 +1,4 @@
-"""What if: after each choice every place of a page shows the same numbers, and those that are impossible."""
+"""The experiment "What if": after each choice every place of a page shows the same numbers, and says which are impossible."""
 
 import re
 
