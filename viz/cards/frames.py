@@ -15,6 +15,7 @@ from ..graph.modules import Region
 from ..layout.orientation import WAYS
 from ..layout.positions import Layout, Point, layout
 from . import content as closed
+from . import heads
 from .heat import Heat
 from .parts import GAP, SIDE, Block, Card, Line
 from .scales import scales
@@ -176,7 +177,7 @@ def room_of(graph: Graph, frame: Frame, passes: Sequence[str]) -> Room:
 
 def title(graph: Graph, node: Node, words: str, notes: Sequence[str]) -> Block:
     """Return the head of a frame: its title, what else is known of the operation and of the pass, and its line."""
-    op, tags = node.record, [*closed.tags_of(graph, node, COLUMNS), *notes]
+    op, tags = node.record, [*heads.tags_of(graph, node, COLUMNS), *notes]
     where = text.source(op.get("where")) if "lines" in graph.view.show else ""
     lines = [Line([(words, "name")]), *([Line([(" · ".join(tags), "tag")])] if tags else [])]
     lines += [Line([(line, "sum")]) for line in text.wrap(op.get("note", ""), COLUMNS, 3) if line]

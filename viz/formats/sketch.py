@@ -8,8 +8,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from .. import text
-from ..cards.content import called, flow_text, words
+from ..cards.content import flow_text, words
 from ..cards.frames import OpenCard, kinds_in
+from ..cards.heads import called
 from ..cards.parts import Card
 from ..graph.backward_passes import which
 from ..graph.cuts import SCISSORS

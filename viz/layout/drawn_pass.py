@@ -10,8 +10,9 @@ from functools import cached_property
 
 from .. import text
 from ..cards.colouring import tints
-from ..cards.content import at_once, flow_formula, parts_of
+from ..cards.content import flow_formula, parts_of
 from ..cards.frames import OpenCard, title
+from ..cards.heads import at_once
 from ..cards.parts import SIDE, Block, Card, Line, label_size, sections
 from ..graph.drawn_graph import Edge, Graph
 from .orientation import WAYS, Way

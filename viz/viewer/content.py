@@ -10,8 +10,9 @@ from dataclasses import replace
 from typing import Any
 
 from .. import text
-from ..cards.content import called, constant, flow_formula, push_of, pushed
+from ..cards.content import flow_formula, push_of, pushed
 from ..cards.error import error_texts
+from ..cards.heads import called, constant
 from ..graph.backward_passes import which
 from ..graph.cuts import sentences
 from ..graph.drawn_graph import Edge, Graph, Node, is_detached

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from .. import text
-from ..cards.content import called
+from ..cards.heads import called
 from ..graph.drawn_graph import Frame, Graph, Node
 from ..graph.functions import FULL, SMALL, Names, frames, named, names_of, size
 
