@@ -216,9 +216,7 @@ def picture_of_failure(watch: Watch) -> Drawing | None:
 
 def drawing_of(rec: Record, file: str) -> Drawing:
     """Draw the finished recording of a backward, with the names of the program's variables."""
-    from ..drawing import (
-        Drawing,  # not at the top: `import viz` may be what imports minigrad, which imports this module
-    )
+    from ..drawing import Drawing  # not at the top: `import viz` may import minigrad, which imports this module
 
     rec.name_values(names_of_tensors(dict(vars(sys.modules["__main__"]))))
     made = leading_to_outputs(of_passes(document_of(rec)))

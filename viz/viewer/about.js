@@ -55,10 +55,10 @@ function describePage() {
 
 const bySize = (i) => (elements(values[i]) === 1 ? 0 : 1);
 
-/** Return the leaves whose growth is told: numbers before tensors, variables before parts of modules. */
+/** Return the leaves whose growth is told: those with a gradient first, variables before parts of modules, numbers before tensors. */
 const growing = givenLeaves
   .filter((i) => /float/.test(values[i].dtype) && elements(values[i]) && (gradientOf.has(i) || leafTensor(i)))
-  .sort((a, b) => isVariable(values[b].name) - isVariable(values[a].name) || bySize(a) - bySize(b));
+  .sort((a, b) => gradientOf.has(b) - gradientOf.has(a) || isVariable(values[b].name) - isVariable(values[a].name) || bySize(a) - bySize(b));
 
 /** Return the elements of a leaf's gradient, as far as the page has them. */
 function gradientElements(i) {
@@ -67,9 +67,12 @@ function gradientElements(i) {
   return tensor ? Array.from(tensor.data) : at === undefined ? [] : [values[at].all ?? []].flat(Infinity);
 }
 
-/** Return by how much the output grows if an element of a leaf grows: computed again, else from its gradient. */
+/** Return true if the page computes the output from the numbers of a leaf. */
+const isComputed = (i) => leafTensor(i) && ![...outputs].some(asRecorded);
+
+/** Return by how much the output grows if an element of a leaf grows: computed again, else from its gradient if backward began with ones. */
 function growthBy(i, place, gradient) {
-  if (!leafTensor(i) || [...outputs].some(asRecorded)) return GROWTH * gradient;
+  if (!isComputed(i)) return [...outputs].every((o) => gradientElements(o).every((g) => g === 1)) ? GROWTH * gradient : NaN;
   const { data: old, dtype, shape: sides } = tensorNow(i);
   const moved = live.fromNested(Array.from(old, (x, k) => (k === place ? x + GROWTH : x)), dtype, sides);
   const after = live.computeAgain(data.live, new Map(held).set(values[i].id, moved), { forwardOnly: true });
@@ -84,24 +87,23 @@ function growthOf(i) {
   const place = Math.max(0, slopes.reduce((most, g, k) => (Math.abs(g) > Math.abs(slopes[most] ?? 0) ? k : most), -1));
   const by = growthBy(i, place, slopes[place]);
   if (!Number.isFinite(by)) return "";
-  const [out] = outputs;
-  const whole = outputs.size === 1 && elements(values[out]) === 1 ? values[out].name : "the sum of the output";
+  const names = [...outputs].map((o) => values[o].name);
+  const several = names.length > 1 || elements(values[[...outputs][0]]) > 1;
+  const whole = several ? `the sum of ${listedWords(names)}` : names[0];
   const name = liveName({ i, places: [place] });
   const words = by ? `${by > 0 ? "grows" : "falls"} by about ${number(Math.abs(by), 2)}` : "does not change";
-  return `If ${name} grows by ${GROWTH}, ${whole} ${words}.`;
+  return `${isComputed(i) ? "If" : "By its gradient: if"} ${name} grows by ${GROWTH}, ${whole} ${words}.`;
 }
 
 /** Return the answers to first questions: shown beside the drawing while no card is chosen. */
 function answers() {
   const row = (question, ...answer) => [el("dt", {}, question), el("dd", {}, ...answer)];
   const grown = growing.slice(0, 2).map(growthOf).filter(Boolean);
-  const [out] = outputs;
-  const line = out !== undefined && maker[out] >= 0 && placeOf(ops[maker[out]]);
-  const shown = out === undefined ? "nothing" : `${values[out].name} = ${gist(values[out])}`;
+  const made = (out) => [el("code", {}, `${values[out].name} = ${gist(values[out])}`), maker[out] >= 0 && ` (${placeOf(ops[maker[out]])}) `];
   return el(
     "dl",
     { class: "answers" },
-    row("What is the output?", el("code", {}, shown), line && ` (${line})`),
+    row("What is the output?", ...(outputs.size ? [...outputs].slice(0, 3).flatMap(made) : ["nothing"])),
     passes.includes("backward") && row("What is red?", "Gradients: how fast the output grows with each number. g is the gradient that comes in, from the output\u2019s side."),
     grown.length > 0 && row("What happens if a number grows?", grown.map((said) => el("p", {}, said)), isLive && "Drag it sideways and see."),
     row("Which line is a card?", "Point at a card, or click it: its line is marked in the program, and its formula and values appear here."),

@@ -74,7 +74,7 @@ def test_five_questions_have_their_answers_in_sight(viewer, program, screen, liv
     assert in_sight(page, "red: gradients")  # what is red?
     assert in_sight(page, "g: the gradient that comes in")  # what is g?
     assert in_sight(page, r"\.py:\d+")  # which line is this card?
-    assert in_sight(page, r"If \S+.* grows by 0.01, .* (grows|falls) by about [\d.]+")  # what happens if x grows?
+    assert in_sight(page, r"[Ii]f \S+.* grows by 0.01, .* (grows|falls) by about [\d.]+")  # what happens if x grows?
     page.page.locator(".card .band").first.click()
     page.page.locator(".card.k-op .band, .card.k-function .band").first.click()
     assert page.page.locator("#details h2", has_text=".py:").is_visible()
@@ -122,7 +122,23 @@ def test_the_title_is_what_the_program_computes(viewer):
 def test_what_the_page_cannot_compute_grows_by_its_gradient(viewer):
     program, arguments = WHAT_IF["sort"]  # in NumPy
     page = viewer(programs.recorded(program, *arguments(), passes=("forward", "backward")), "")
-    assert "If x[0] grows by 0.01, v5 grows by about 1." in page.text("#details")
+    assert "By its gradient: if x[0] grows by 0.01, v5 grows by about 1." in page.text("#details")
+    twice = programs.recorded(program, *arguments(), passes=("forward", "backward"), grad=tensor(2.0))
+    assert "grows by 0.01" not in viewer(twice, "").text("#details")  # its gradient is of 2 * v5
+
+
+def test_of_two_outputs_both_are_named_and_a_leaf_behind_a_cut_comes_last(viewer):
+    def program(w, d):
+        fake = w * 5
+        return (fake.detach() * d).sum(), (d * d).sum()
+
+    page = viewer(programs.recorded(program, tensor([2.0], requires_grad=True), tensor([3.0], requires_grad=True)), "")
+    said = page.text("#details")
+    assert re.search(r"v\d+ = 30.*v\d+ = 9 ", said)
+    assert re.search(
+        r"If d\[0\] grows by 0.01, the sum of v\d+ and v\d+ grows by about 0.16\..*If w\[0\] grows by 0.01.* 0.15\.",
+        said,
+    )
 
 
 def test_titles_of_records_without_a_text(viewer):
