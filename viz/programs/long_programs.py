@@ -130,7 +130,8 @@ class Limit(Backwards):
 
     def end(self) -> Part:
         """Return the part where the program ends because it raises."""
-        self.had, self.made_op, _ = None, 0, self.ops_at.append(self.ops)
+        self.ops_at.append(self.ops)
+        self.had, self.made_op = None, 0
         return self.found()
 
     def found(self) -> Part:
