@@ -250,7 +250,7 @@ class Drawing:
     @cached_property
     def placed(self) -> slide.Placed:
         """The graph as drawn, its cards and their layout, for all passes."""
-        return self._placed(self.graph, self._cards)
+        return self._placed(self.graph, lambda graph: self.cards if graph is self.graph else self._cards(graph))
 
     @property
     def layout(self) -> Layout:

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+import minigrad as torch
 import viz
 from viz.commands import doctor
 from viz.layout import positions as layouts
@@ -43,6 +44,14 @@ def test_edges_run_from_the_foot_of_a_card_to_their_own_place_above_the_next(sma
         start, end = drawing.layout.routes[edge.key][0], drawing.layout.routes[edge.key][-1]
         assert start == pytest.approx((x0 + source.exit(edge.port), y0 + source.along), abs=2)
         assert end == pytest.approx((x1 + target.entry(edge.slot), y1), abs=2)
+
+
+def test_edges_arrive_in_another_order_than_the_arguments_only_where_fewer_cross_then():
+    twice = viz.draw(records.two_uses())
+    assert layouts.crossings(twice.layout) == 0
+    assert [card.order for card in twice.cards.values() if len(card.order) == 2] == [[1, 0], [0, 1], [0, 1]]
+    once = viz.draw(lambda w, x: (w - x).tanh(), torch.tensor(0.5), torch.tensor(2.0))
+    assert all(card.order == sorted(card.order) for card in once.cards.values())
 
 
 def test_labels_of_edges_fit_side_by_side_above_their_card():
@@ -139,6 +148,6 @@ def test_without_a_library_of_the_system_pictures_are_drawn_all_the_same_and_say
 
 
 def test_graphviz_in_a_process_of_its_own_says_the_same(monkeypatch):
-    here = viz.draw(records.two_uses()).layout
+    here = viz.draw(records.mlp()).layout
     monkeypatch.setattr(layouts, "HERE", 0)
-    assert viz.draw(records.two_uses()).layout == here
+    assert viz.draw(records.mlp()).layout == here

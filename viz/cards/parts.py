@@ -114,6 +114,7 @@ class Card:
         self.width = float(math.ceil(max(widest, 60)))
         sizes = [label_size(label) for label in self.labels]
         self.slots = [self.way.size((wide or 12.0) + GAP, (tall or 12.0) + GAP)[0] for wide, tall in sizes]
+        self.order = list(range(len(self.slots)))  # in which edges arrive across the card
         need = sum(self.slots)
         if not self.way.sideways:
             self.width = float(math.ceil(max(self.width, need)))
@@ -150,7 +151,8 @@ class Card:
 
     def entry(self, slot: int) -> float:
         """Return the position of an incoming edge across the card."""
-        return self.inset + sum(self.slots[:slot]) + self.slots[slot] / 2
+        before = self.order[: self.order.index(slot)]
+        return self.inset + sum(self.slots[i] for i in before) + self.slots[slot] / 2
 
     def exit(self, port: int) -> float:
         """Return the position of an outgoing edge across the card."""

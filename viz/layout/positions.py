@@ -15,8 +15,11 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from ..cards.parts import Card
 from ..graph.drawn_graph import Edge, Graph
@@ -40,6 +43,8 @@ IN_A_PROCESS = """
 import sys, pygraphviz
 sys.stdout.buffer.write(pygraphviz.AGraph(string=sys.stdin.buffer.read().decode()).draw(format="json0", prog="dot"))
 """
+# Bernstein's polynomials at the thirds of a cubic curve
+THIRDS = np.array([[math.comb(3, k) * t**k * (1 - t) ** (3 - k) for k in range(4)] for t in (1 / 3, 2 / 3, 1.0)])
 
 Point = tuple[float, float]
 
@@ -63,7 +68,7 @@ def layout(graph: Graph, cards: dict[str, Card]) -> Layout:
         return Layout({}, {}, 0, 0)
     if graph.lanes:
         return rotated(side_by_side(graph, cards), cards, WAYS[graph.view.rankdir])
-    placed = _graphviz(graph, cards) if len(cards) <= SMALL else None
+    placed = uncrossed(graph, cards) if len(cards) <= SMALL else None
     if placed is None or max(placed.width, placed.height) > EXACT:
         placed = _own(graph, cards)
     return rotated(placed, cards, WAYS[graph.view.rankdir])
@@ -87,6 +92,39 @@ def side_by_side(graph: Graph, cards: dict[str, Card]) -> Layout:
     return Layout(corners, routes, width, height, lanes, over=over)
 
 
+def uncrossed(graph: Graph, cards: dict[str, Card]) -> Layout | None:
+    """Return Graphviz's layout: edges arrive in the order of the arguments, or as they come if fewer cross then."""
+    placed = _graphviz(graph, cards)
+    if placed is None or len(cards) > HERE or not (before := crossings(placed)):
+        return placed
+    free = _graphviz(graph, cards, ordered=False)
+    again = None
+    if free is not None:
+        for edge in sorted(graph.edges, key=lambda edge: free.routes[edge.key][-1]):
+            order = cards[edge.target.key].order
+            order.append(order.pop(order.index(edge.slot)))
+        again = _graphviz(graph, cards)
+    if again is None or crossings(again) >= before:
+        for card in cards.values():
+            card.order.sort()
+        return placed
+    return again
+
+
+def crossings(placed: Layout) -> int:
+    """Return the number of pairs of edges that cross; three lines stand for each piece of a curve."""
+    routes = [np.zeros(1)]
+    for points in placed.routes.values():
+        x = np.array(points) @ [1, 1j]
+        routes.append(np.append(x[:1], (THIRDS @ [x[:-1:3], x[1::3], x[2::3], x[3::3]]).ravel("F")))
+    start, end = np.concatenate([route[:-1] for route in routes]), np.concatenate([route[1:] for route in routes])
+    of = np.repeat(range(len(routes)), [len(route) - 1 for route in routes])
+    turn = lambda a, b, c: ((b - a).conj() * (c - a)).imag
+    apart = turn(start[:, None], end[:, None], start) * turn(start[:, None], end[:, None], end) < -1e-6
+    first, second = (apart & apart.T).nonzero()
+    return len({(a, b) for a, b in zip(of[first], of[second]) if a < b})
+
+
 def _own(graph: Graph, cards: dict[str, Card]) -> Layout:
     boxes = {key: (card.across, card.along) for key, card in cards.items()}
     links = []
@@ -97,8 +135,9 @@ def _own(graph: Graph, cards: dict[str, Card]) -> Layout:
     return Layout(*layered(boxes, links, leaves, *graph.ends))
 
 
-def _graphviz(graph: Graph, cards: dict[str, Card]) -> Layout | None:
-    """Return the layout by Graphviz, or None if it takes too long."""
+def _graphviz(graph: Graph, cards: dict[str, Card], ordered: bool = True) -> Layout | None:
+    """Return the layout by Graphviz, or None if it takes too long; unless `ordered`, edges arrive anywhere on a card."""
+    into = lambda edge: f', headport="i{edge.slot + 1}:n"' * ordered
     numbers = {key: i for i, key in enumerate(cards)}  # neutral names: no user text reaches Graphviz
     apart = 0.1 if graph.view.slide and all(len(flows) < 2 for flows in graph.back.values()) else 0.3  # inches
     halo = CLOSE if graph.view.brief else HALO
@@ -106,7 +145,7 @@ def _graphviz(graph: Graph, cards: dict[str, Card]) -> Layout | None:
     text = ["digraph {", f"ranksep={apart}; nodesep=0.1; node [shape=plain]; edge [dir=none]"]
     text += [f"{numbers[key]} [label=<{_ports(card, halo)}>]" for key, card in cards.items()]
     text += [
-        f'{numbers[e.source.key]} -> {numbers[e.target.key]} [tailport="o{e.port + 1}:s", headport="i{e.slot + 1}:n", '
+        f'{numbers[e.source.key]} -> {numbers[e.target.key]} [tailport="o{e.port + 1}:s"{into(e)}, '
         f"weight={5 if e.source.is_op else 1}{', constraint=false' * begins(graph, e)}]"
         for e in graph.edges
     ]  # heavy edges keep the main line straight, with leaves beside it
@@ -211,22 +250,23 @@ def _ports(card: Card, halo: int) -> str:
     """Return an HTML table of the card's size with its halo, and a cell for each incoming edge and each output."""
     table = '<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0">'
 
-    def row(prefix: str, widths: list[float], height: float) -> str:
+    def row(prefix: str, order: Sequence[int], widths: list[float], height: float) -> str:
+        names = [0, *[i + 1 for i in order], len(order) + 1]
         ends = [round(sum(widths[: i + 1])) for i in range(len(widths))]
         cells = "".join(
             f'<TD PORT="{prefix}{i}" FIXEDSIZE="TRUE" WIDTH="{end - start}" HEIGHT="{height}"></TD>'
-            for i, (start, end) in enumerate(zip([0, *ends], ends))
+            for i, start, end in zip(names, [0, *ends], ends)
         )
         return f"<TR><TD>{table}<TR>{cells}</TR></TABLE></TD></TR>"
 
     outputs = max(len(card.node.outputs), 1)  # a Function may return no tensor
     wide, tall = card.across + 2 * halo, card.along + 2 * halo - 2
     after = card.across - card.inset - sum(card.slots)
-    rows = row("i", [card.inset + halo, *card.slots, after + halo], 1)
+    rows = row("i", card.order, [card.inset + halo, *[card.slots[i] for i in card.order], after + halo], 1)
     rows += f'<TR><TD FIXEDSIZE="TRUE" WIDTH="{wide:.0f}" HEIGHT="{tall:.0f}"></TD></TR>'
     start, end = card.foot_ends
     each = [(end - start) / outputs] * outputs
-    return table + rows + row("o", [start + halo, *each, card.across - end + halo], 1) + "</TABLE>"
+    return table + rows + row("o", range(outputs), [start + halo, *each, card.across - end + halo], 1) + "</TABLE>"
 
 
 def graphviz_fault() -> tuple[str, str]:

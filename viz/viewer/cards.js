@@ -42,11 +42,13 @@ function measure(boxes) {
     const tallest = short ? 0 : box.labels.reduce((most, label) => Math.max(most, label ? label.height : 0), 0);
     box.strip = tallest ? tallest + 14 : box.ins.length ? 4 : 0;
     box.slots = box.labels.map((label) => (short ? 16 : label ? label.width + 20 : 24));
-    const wanted = box.slots.reduce((a, b) => a + b, 0);
+    box.order = box.slots.map((_, slot) => slot); // in which edges arrive
+    const wanted = sum(box.slots);
     box.w = Math.ceil(Math.max(card.width, wanted, 64));
     box.h = box.strip + card.tall;
     box.inset = (box.w - wanted) / 2;
-    box.entryAt = (slot) => box.inset + box.slots.slice(0, slot).reduce((a, b) => a + b, 0) + box.slots[slot] / 2;
+    const before = (slot) => box.order.slice(0, box.order.indexOf(slot));
+    box.entryAt = (slot) => box.inset + sum(before(slot).map((i) => box.slots[i])) + box.slots[slot] / 2;
     box.exitAt = (value) =>
       (box.w * (2 * Math.max(0, box.exits.indexOf(value)) + 1)) / (2 * Math.max(1, box.exits.length));
     if (isBar(box)) measureBar(box, card);

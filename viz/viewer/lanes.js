@@ -16,7 +16,7 @@ const liesAcross = (box, lane) => spanOf(box)[0] <= lane && lane <= spanOf(box)[
 function laneLayout({ boxes, edges }) {
   const rank = rowsOfLanes(boxes);
   const many = Math.max(...rank) + 1;
-  const columns = lanes.map((_, lane) => columnOf(lane, boxes, edges, rank, many));
+  const columns = lanes.map((_, lane) => columnOf(lane, boxes, edges, rank));
   const heights = Array.from({ length: many }, () => 0);
   for (const box of boxes) heights[rank[box.index]] = Math.max(heights[rank[box.index]], box.h);
   const tops = [];
@@ -89,24 +89,21 @@ function rowsOfLanes(boxes) {
 }
 
 /** Place the boxes of one lane side by side in their rows, and dummy nodes for the edges that pass rows. */
-function columnOf(lane, boxes, edges, rank, many) {
+function columnOf(lane, boxes, edges, rank) {
   const here = boxes.filter((box) => box.lanes.includes(lane));
   const place = new Map(here.map((box, i) => [box, i]));
   const width = here.map((box) => (isBar(box) ? box.pads.get(lane) : box.w));
-  const rows = Array.from({ length: many }, () => []);
-  here.forEach((box, i) => rows[rank[box.index]].push(i));
-  const joined = [here.map(() => []), here.map(() => [])];
-  const ways = new Map(); // by edge, its dummy nodes and their rows
-  for (const edge of edges.filter((one) => laneOfEdge(one) === lane)) {
+  const levels = here.map((box) => rank[box.index]);
+  const ways = new Map(); // by edge, its dummy nodes
+  const paths = edges.filter((one) => laneOfEdge(one) === lane).map((edge) => {
     const { source, target } = edge;
-    const path = place.has(source) ? [[place.get(source), exitIn(source, lane, edge.value)]] : [];
-    const between = dummies(rank[source.index], rank[target.index], width, joined);
-    for (const [i, row] of between) rows[row].push(i);
+    const between = dummies(rank[source.index], rank[target.index], width, levels);
     ways.set(edge, between);
-    path.push(...between.map(([i]) => [i, LANE / 2]), [place.get(target), entryIn(target, lane, edge.slot)]);
-    join(path, source, joined);
-  }
-  order(rows, width, joined);
+    const start = place.has(source) ? [[place.get(source), exitIn(source, lane, edge.value)]] : [];
+    return [...start, ...between.map((i) => [i, LANE / 2]), [place.get(target), entryIn(target, lane, edge.slot)]];
+  }); // prettier-ignore
+  const joined = ties(width, paths, (i) => here[i]?.leaf);
+  const rows = order(levels, width, joined);
   const x = across(rows, width, joined);
   const least = Math.min(0, ...x);
   const wide = Math.max(0, ...x.map((at, i) => at - least + width[i]));
@@ -116,7 +113,7 @@ function columnOf(lane, boxes, edges, rank, many) {
     lane,
     width: whole,
     xOf: (box) => x[place.get(box)] + shift,
-    wayOf: (edge) => (ways.get(edge) ?? []).map(([i, row]) => [x[i] + shift + LANE / 2, row]),
+    wayOf: (edge) => (ways.get(edge) ?? []).map((i) => [x[i] + shift + LANE / 2, levels[i]]),
   };
 }
 

@@ -6,6 +6,7 @@ const LANE = 12; // room for an edge that passes a rank
 const ROW = 30; // between ranks
 const SHORT_ROW = 24; // between ranks of short cards
 const FAR_RANKS = 40; // an edge across more ranks is drawn straight
+const UNCROSSED = 600; // boxes for which it looks for an order of lines in which fewer cross
 const SWEEPS = 4;
 const STUB = 22; // edges of one value leave it together, at the plus where contributions add up
 
@@ -40,7 +41,7 @@ function legsOf(edge, root) {
   let [item, at] = [source, () => source.exitAt(value)];
   const leadTo = (container, next, nextAt, mark) => {
     const key = `${item.key} ${next.key} ${value} ${mark}`;
-    const link = { source: item, target: next, from: at, to: nextAt };
+    const link = { source: item, target: next, from: at, to: nextAt, slot: mark };
     if (!container.links.has(key)) container.links.set(key, link);
     legs.push(container.links.get(key));
   };
@@ -94,17 +95,22 @@ function arrange(items, links, gap = short ? SHORT_ROW : ROW) {
   const number = new Map(items.map((item, i) => [item, i]));
   const rank = ranks(items, links, number);
   const width = items.map((item) => item.w);
-  const joined = [items.map(() => []), items.map(() => [])];
-  const lanes = links.map((link) => {
-    const [source, target] = [number.get(link.source), number.get(link.target)];
-    const between = dummies(rank[source], rank[target], width, joined);
-    rank.push(...between.map(([, level]) => level));
-    join([[source, link.from()], ...between.map(([i]) => [i, LANE / 2]), [target, link.to()]], link.source, joined);
-    return between.map(([i]) => i);
-  });
-  const rows = Array.from({ length: Math.max(...new Set(rank)) + 1 }, () => []);
-  rank.forEach((level, i) => rows[level].push(i));
-  order(rows, width, joined);
+  const at = (item) => number.get(item);
+  const lanes = links.map(({ source, target }) => dummies(rank[at(source)], rank[at(target)], width, rank));
+  const through = lanes.map((some) => some.map((lane) => [lane, LANE / 2]));
+  const path = (into) => (link, i) => [[at(link.source), link.from()], ...through[i], [at(link.target), into(link)]];
+  const tied = (into) => ties(width, links.map(path(into)), (i) => items[i]?.leaf);
+  let joined = tied((link) => link.to());
+  let rows = order(rank, width, joined);
+  const crossed = items.length <= UNCROSSED && crossings(rows, width, joined);
+  if (crossed) {
+    const near = ({ target, to }) => target.w / 2 + (to() - target.w / 2) / 100; // the order of arguments decides only ties
+    const others = order(rank, width, tied(near));
+    arrive(links, others, (i) => lanes[i].at(-1) ?? at(links[i].source));
+    const moved = tied((link) => link.to());
+    if (crossings(others, width, moved) < crossed) [rows, joined] = [others, moved];
+    else for (const { target } of links) target.order?.sort((a, b) => a - b);
+  }
   const x = across(rows, width, joined);
   const left = x.reduce((a, b) => Math.min(a, b), Infinity);
   const heights = rows.map((row) => row.reduce((tall, i) => Math.max(tall, items[i]?.h ?? 0), 0));
@@ -131,23 +137,40 @@ function arrange(items, links, gap = short ? SHORT_ROW : ROW) {
   return [x.reduce((most, at, i) => Math.max(most, at - left + width[i]), 0), height];
 }
 
-/** Add dummy nodes for a line to the ranks that it passes; return their indices and ranks. */
-function dummies(top, low, width, joined) {
-  const levels = low - top <= FAR_RANKS ? Array.from({ length: Math.max(0, low - top - 1) }, (_, i) => top + 1 + i) : [];
-  return levels.map((level) => {
-    for (const ties of joined) ties.push([]);
-    return [width.push(LANE) - 1, level];
-  });
+/** Add dummy nodes for a line to the ranks that it passes, and return their indices. */
+function dummies(top, low, width, rank) {
+  const many = low - top <= FAR_RANKS ? Math.max(0, low - top - 1) : 0;
+  return Array.from({ length: many }, (_, i) => (rank.push(top + 1 + i), width.push(LANE) - 1));
 }
 
-/** Tie the nodes of a line, given with the places of its ends on them, to their neighbours above and below. */
-function join(path, source, [up, down]) {
-  const strong = source.leaf ? 1 : 5; // keeps the main line straight, with leaves beside it
-  path.slice(1).forEach(([b, atB], i) => {
-    const [a, atA] = path[i];
-    down[a].push([b, atA, atB, strong]);
-    up[b].push([a, atB, atA, strong]);
-  });
+/** Give cards the order in which their lines come from the row above. */
+function arrive(links, rows, before) {
+  const place = new Map(rows.flatMap((row) => row.map((i, at) => [i, at])));
+  const from = links.map((link, i) => [place.get(before(i)), link.from(), link]).sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+  for (const [, , { target, slot }] of from) if (target.order) target.order.push(...target.order.splice(target.order.indexOf(slot), 1));
+}
+
+/** Return how often lines between neighbouring rows cross. */
+function crossings(rows, width, [, down]) {
+  const place = new Map(rows.flatMap((row) => row.map((i, at) => [i, at])));
+  return sum(rows.map((row) => {
+    const lines = row.flatMap((i) => down[i].map(([n, own, into]) => [place.get(i) + own / width[i], place.get(n) + into / width[n]]));
+    return sum(lines.map(([a, b]) => lines.filter(([c, d]) => a < c && d < b).length));
+  })); // prettier-ignore
+}
+
+/** Tie the nodes of lines, given with the places of their ends on them, to their neighbours above and below. */
+function ties(width, paths, isLeaf) {
+  const [up, down] = [width.map(() => []), width.map(() => [])];
+  for (const path of paths) {
+    const strong = isLeaf(path[0][0]) ? 1 : 5; // keeps the main line straight, with leaves beside it
+    path.slice(1).forEach(([b, atB], i) => {
+      const [a, atA] = path[i];
+      down[a].push([b, atA, atB, strong]);
+      up[b].push([a, atB, atA, strong]);
+    });
+  }
+  return [up, down];
 }
 
 /** Rank items by their longest path; a leaf, or a value computed from parameters alone, is just above its first use. */
@@ -173,8 +196,10 @@ function ranks(items, links, number) {
   return items.map((item, i) => (item.port === "exit" ? last : rank[i]));
 }
 
-/** Sort each rank by the mean position of its neighbours' ports, downwards and upwards in turn. */
-function order(rows, width, joined) {
+/** Return the rows of ranks, each sorted by the mean position of its neighbours' ports, downwards and upwards in turn. */
+function order(rank, width, joined) {
+  const rows = Array.from({ length: Math.max(...new Set(rank)) + 1 }, () => []);
+  rank.forEach((level, i) => rows[level].push(i));
   const place = new Float64Array(width.length);
   rows.forEach((row) => row.forEach((i, at) => (place[i] = at + 0.5)));
   const wish = new Float64Array(width.length);
@@ -189,6 +214,7 @@ function order(rows, width, joined) {
       row.forEach((i, at) => (place[i] = at + 0.5));
     }
   }
+  return rows;
 }
 
 /** Return the left side of each box, as near to its neighbours as the order allows. */

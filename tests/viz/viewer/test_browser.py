@@ -1,7 +1,9 @@
 """The viewer driven as a reader drives it, in a headless browser."""
 
+import itertools
 import re
 
+import numpy as np
 import pytest
 
 import minigrad
@@ -343,6 +345,17 @@ def test_labels_of_cards_stay_inside_them_and_cards_do_not_overlap(viewer):
         return [wide, over]; }"""
     )
     assert found == [[], []]
+
+
+def test_lines_of_a_value_that_is_used_twice_cross_no_others(viewer):
+    lines = viewer(records.two_uses()).page.locator(".edge .line")
+    points = "line => [...Array(80)].map((_, i) => line.getPointAtLength(line.getTotalLength() * i / 79)).map(p => [p.x, p.y])"
+    curves = [np.array(line.evaluate(points)) @ [1, 1j] for line in lines.all()]
+    assert len(curves) == 7
+    turn = lambda a, b, c: ((b - a).conj() * (c - a)).imag
+    for one, other in itertools.combinations(curves, 2):
+        a, b, c, d = one[:-1, None], one[1:, None], other[:-1], other[1:]
+        assert not ((turn(a, b, c) * turn(a, b, d) < -1e-6) & (turn(c, d, a) * turn(c, d, b) < -1e-6)).any()
 
 
 @pytest.mark.parametrize("name", some(list(HOSTILE.values()), 4))
