@@ -9,6 +9,8 @@ from minigrad import func, tensor
 from minigrad.autograd import Function
 from minigrad.record.labels import written
 from viz.graph import stories
+from viz.graph.drawn_graph import Graph
+from viz.viewer.content import content
 
 
 def cubes(x):
@@ -140,6 +142,18 @@ def test_every_formula_gives_the_value_on_its_card(name):
             )
             checked += 1
     assert checked >= 5
+
+
+def test_the_gradient_of_an_index_is_written_with_the_index_in_pictures_and_pages():
+    x = tensor([1.0, 2.0, 3.0], requires_grad=True)
+    with minigrad.record() as rec:
+        (g,) = minigrad.autograd.grad((x[:2] ** 3).sum(), x, create_graph=True)
+        (g**2).sum().backward()
+    record = rec.to_dict()
+    story = viz.draw(record).text()
+    assert story.count("getitem backward  zeros[:2] = ") == 2 and "pad(" not in story
+    rules = [op.get("formula", "") for op in content(Graph(record))["ops"]]
+    assert any(rule.startswith("zeros[:2] = ") for rule in rules) and not any("pad(" in rule for rule in rules)
 
 
 def test_batched_tangents_say_how_many_they_are():

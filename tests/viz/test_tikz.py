@@ -54,6 +54,23 @@ def test_formulas_of_all_three_passes_are_mathematics():
         assert formula in tex, formula
 
 
+def test_the_gradient_of_a_function_is_mathematics_in_the_names_of_its_backward():
+    class Scaled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**2
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return 2 * grad * x
+
+    x = torch.ones(3, requires_grad=True)
+    tex = viz.draw(lambda x: Scaled.apply(x).sum(), x, passes="backward").tex()
+    assert re.search(r"t-flow,anchor=west\] at .*\{2 [^{}]*\\mathrm\{grad\} \\odot x\}\}", tex)
+
+
 def test_names_that_are_told_apart_by_an_index_have_it_in_text_and_mathematics():
     def loop(h):
         h = h * 2

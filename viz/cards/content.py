@@ -7,7 +7,6 @@ large as the largest pass that is drawn needs, so the pictures of the passes can
 
 import cmath
 import math
-import re
 from collections.abc import Sequence
 
 from .. import text
@@ -24,8 +23,6 @@ from .lines import amount_of, assigned, formula_lines, with_grad
 from .parameters import bars, gradients_of_parameters, parameters, tangents_of_parameters
 from .parts import ABOVE, CLOSE, GAP, NARROW, ROOM, SIDE, TIGHT, Bar, Block, Card, Line, label_size
 
-INDEXED = re.compile(r"\w+\[([^\[\]]+)\]( = .+)?")  # the call of an operation that reads or writes a part
-PUT = re.compile(r"\bpad\(|\.index_copy\(|\.(select|slice|diagonal)_scatter\(")  # formulas that write each element once
 WIDE = 72  # characters that a value and its type may have on one line of text
 
 
@@ -111,33 +108,22 @@ def flow_label(graph: Graph, edge: Edge) -> list[Line]:
     if edge.flow is None:
         return []
     formula, latex, room = formula_of(graph, edge), edge.flow.get("latex"), graph.view.label_columns
-    if written := in_brackets(edge.target.record, formula):
-        return [Line([(text.cut(graph.words(written), room), "flow")]), *given_lines(graph, edge, room)]
     if graph.view.brief and formula:
         room = room if len(edge.target.inputs) < 3 else graph.view.columns * 3 // 5  # beside two others
         return [Line([(text.cut(flow_formula(graph, edge), room), "flow")])]
     # the only label of a card may be nearly as wide as the card
     alone = len(edge.target.inputs) == 1 and not graph.view.slide
     columns = graph.view.columns - 6 if alone else room
+    if written := text.in_brackets(edge.target.record, formula):
+        formula, latex = written, None
     lines = formula_lines(graph, formula, "flow", latex, columns, owner=edge.flow) if formula else []
     return lines + given_lines(graph, edge, columns)
 
 
 def flow_formula(graph: Graph, edge: Edge) -> str:
     """Return the formula of a contribution as plain text; a record without formulas gives the local derivative's name."""
-    return text.clean(graph.said(formula_of(graph, edge), edge.flow or {}))
-
-
-def in_brackets(op: dict, formula: str) -> str:
-    """Return the contribution of an operation with an index as it is written by hand, with the index; "" for another one.
-
-    >>> in_brackets({"call": "w[:2]"}, "pad(g, (0, 2))"), in_brackets({"call": "a[1] = b"}, "g.select_scatter(p, 0, 1)")
-    ('zeros[:2] = g', 'g, with [1] = 0')
-    """
-    made = INDEXED.fullmatch(op.get("call") or "")
-    if not made or not PUT.search(formula):
-        return ""
-    return f"g, with [{made[1]}] = 0" if made[2] else f"zeros[{made[1]}] = g"
+    formula = formula_of(graph, edge)
+    return text.clean(graph.said(text.in_brackets(edge.target.record, formula) or formula, edge.flow or {}))
 
 
 def formula_of(graph: Graph, edge: Edge) -> str:

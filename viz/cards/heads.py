@@ -8,7 +8,6 @@ from .. import text
 from ..graph import cuts
 from ..graph.drawn_graph import Graph, Node, is_detached
 from ..graph.functions import summary
-from . import mathematics
 from .error import named_by_error
 from .lines import formula_lines
 from .parts import Block, Line, Run
@@ -42,7 +41,7 @@ def op_head(graph: Graph, node: Node) -> Block:
         if len(name + of + call + shown) <= columns and not graph.view.tex:
             lines[0].right = (shown, "formula")
         else:
-            lines += formula_lines(graph, shown, "formula", mathematics.of(graph, shown), columns)
+            lines += formula_lines(graph, shown, "formula", None, columns)
     lines += [Line([(line, "formula")]) for line in statements(graph, op)]
     tags = tags_of(graph, node, columns)
     tags += ["output"] * any(value in graph.outputs for value in node.outputs)
@@ -114,7 +113,10 @@ def called(graph: Graph, node: Node) -> tuple[str, str, str]:
     """
     op = node.record
     name = text.shorten(op.get("function") or op["name"], 32)
-    if call := text.clean(graph.words(op.get("call") or "")):
+    call, of = op.get("call") or "", op.get("forward")  # the operation whose gradient it computes
+    if op["phase"] == "backward":
+        of = next((one for one in graph.record["ops"] if one["id"] == op.get("of")), None)
+    if call := text.clean(graph.words(of and text.in_brackets(of, call) or call)):
         same = call.startswith(name + "(") or call.startswith(name + ".apply(")
         return (name, call[len(name) :].removeprefix(".apply"), "") if same else (name, "", call)
     if op.get("lines") or not op["inputs"] and op["id"] == graph.failing:

@@ -22,6 +22,7 @@ def formula_lines(
 
     said = lambda formula: text.clean(graph.said(formula, owner or {}))
     line_of = lambda formula: begin + said(formula)
+    latex = latex or mathematics.of(graph, said(formula))
     if graph.view.tex and latex and mathematics.is_formula(latex):
         wide, rows = mathematics.extent(latex)
         size, most = TEXTS[style].size, measure("x" * columns, style)

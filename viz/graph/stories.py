@@ -120,7 +120,7 @@ class Story:
         if op["phase"] == "forward" and op["id"] not in self.updating:
             yield {**plain, "band": self.forward_band(op)}
         elif op["phase"] == "backward" and not op.get("again"):
-            plain["band"] = self.backward_band(op)
+            plain |= {"band": self.backward_band(op), "forward": self.by_id.get(op["of"])}
             self.note_seed(plain, op)
             yield from self.backward(plain, op)
         elif op["phase"] == "jvp" and "jvp" in op.get("layer", ()):
