@@ -63,6 +63,13 @@ def test_a_box_counts_its_operations_and_the_parameters_in_it(net):
     assert (inner["kind"], inner["parameters"], inner["elements"]) == ("module", 2, 12)
 
 
+def test_boxes_in_json_have_the_module_as_the_record_has_it_by_class(net):
+    values = [{**v, "name": f"model.{v['name']}"} if v["kind"] == "parameter" else v for v in net["values"]]
+    drawing = viz.draw({**net, "values": values}, depth=2)
+    assert drawing.whole.ops[0]["module"][0] == "model"
+    assert [op["module"] for op in json.loads(drawing.json())["ops"]] == [["Net"]] * 5
+
+
 def test_without_modules_functions_are_the_levels():
     def inner(x):
         return (x * x).sin()

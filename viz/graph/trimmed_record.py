@@ -269,7 +269,9 @@ def received(op: dict) -> bool:
 def document(record: dict, whole: Graph, graph: Graph) -> dict:
     """Return the record of a graph without the hidden parts; an entry with `folded` replaces the operations of each box."""
     if graph is not whole:
-        record = {**record, "ops": graph.record["ops"]}
+        paths = {op["id"]: op.get("module", []) for op in record["ops"]}  # as recorded: with the class of the outermost
+        ops = [{**op, "module": paths[op["id"]][: len(op.get("module", []))]} for op in graph.record["ops"]]
+        record = {**record, "ops": ops}
     hidden = frozenset(SHOW) - graph.view.show
     if not hidden:
         return record

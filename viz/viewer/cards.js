@@ -196,8 +196,8 @@ function specialRows(box) {
     if (!last) return [];
     const from = box.leaf ? gradientKnown.get(box.out[0]) : stepFor[pass].get(box.from);
     const lane = box.lanes?.length > 1 ? box.lanes[0] : undefined;
-    const label = { forward: "", backward: "grad: ", jvp: "tangent: " }[pass];
-    return [{ kind: "special", pass, label, last, longest: textWidth(last, "bold"), from: from ?? startOf[pass], lane }];
+    const before = { forward: "", backward: "grad: ", jvp: "tangent: " }[pass];
+    return [{ kind: "special", pass, label: "", before, last, longest: textWidth(before + last, "bold"), from: from ?? startOf[pass], lane }];
   });
 }
 
@@ -214,7 +214,7 @@ function errorRows({ error = [] }) {
 function rowText(row, stands, step) {
   if (row.kind === "kept") return row.op && isForgotten(row.op, row.value) ? `${values[row.value].name} ${FORGOTTEN}` : row.last;
   if (row.kind === "error") return row.last;
-  if (row.kind === "special") return stands === "known" && (!isLive || isOriginal()) ? row.last : "";
+  if (row.kind === "special") return stands === "known" && (!isLive || isOriginal()) ? row.before + row.last : "";
   if (row.kind === "grad") return gradientText(row.value, step);
   if (stands !== "known") return "–";
   return row.kind === "tangent" ? tangentText(row.value, step) : gist(values[row.value]);
