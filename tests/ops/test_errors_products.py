@@ -88,6 +88,7 @@ CASES = [
     ('F.linear(T(2), T(3, 4, 2, 1))', 'linear', 'input of shape (2,) and weight of shape (3,', 'pass an input of shape'),
     ('F.bilinear(T(2, 3), T(2, 4), T(5, 4, 3))', 'bilinear', 'inputs of shapes (2, 3) and (2, 4)', 'pass a weight of'),
     ('nn.Linear(4, 2)(T(8, 5))', 'linear', 'input of shape (8, 5) and weight of shape (2, 4)', 'build the layer with'),
+    ('nn.Linear(4, 2)(T(8, 2))', 'linear', 'input of shape (8, 2) and weight of shape (2, 4)', 'build the layer with'),
     ('nn.Linear(48, 2)(T(8, 3, 4, 4))', 'linear', 'input of shape (8, 3, 4, 4) and weight of', 'write input.flatten(1),'),
     ('nn.Linear(4, 2)(I(8, 4, 1))', 'linear', 'dtype, but got: minigrad.int64 != minigrad.float32', 'convert one of them:'),
     ('torch.linalg.solve(T(2, 3), T(2))', 'linalg.solve', 'matrices, but they are 2 by 3', 'use a square matrix'),

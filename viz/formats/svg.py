@@ -3,6 +3,7 @@
 Every text states its width on the card (textLength), so nothing is cut off on a machine with other fonts.
 """
 
+import re
 from html import escape
 
 from ..layout.picture import MARGIN, Picture, arranged, looks_of
@@ -138,7 +139,7 @@ def _cell(start: tuple, _: tuple, end: tuple, *rest: tuple) -> str:
 
 
 def _text(text: Text) -> str:
-    written = lambda words: escape(words, quote=False).replace("  ", "\u00a0 ")  # two spaces would shrink to one
+    written = lambda words: re.sub(r"^ | (?= )", "\u00a0", escape(words, quote=False))  # browsers drop these spaces
     inner = lambda part: f'<tspan class="t-{part.style}">{written(part.text)}</tspan>'
     words = "".join([written(part.text) if part.style == text.style else inner(part) for part in text.parts()])
     anchor = f' text-anchor="{text.anchor}"' if text.anchor != "start" else ""

@@ -86,7 +86,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             "linear",
             f"input of shape {tuple(input.shape)} and weight of shape {tuple(weight.shape)} cannot be "
             "multiplied: their last sizes differ",
-            features_fix(shape, sizes),
+            features_fix(shape, sizes, type(weight) is Tensor),
             notes=error_notes({"input": input, "weight": weight}, marked=[-1]),
         )
     if weight._np_dtype is not input._np_dtype:
@@ -100,13 +100,13 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return out if bias is None else out + bias
 
 
-def features_fix(shape: tuple, sizes: tuple) -> str:
-    """Return the fix for an input whose number of features is not the weight's."""
+def features_fix(shape: tuple, sizes: tuple, is_plain: bool) -> str:
+    """Return the fix for an input whose number of features is not the weight's, a plain tensor's or a parameter's."""
     if not shape or len(sizes) != 2:
         return "pass an input of shape (..., in_features) and a weight of shape (out_features, in_features)"
     if math.prod(shape[1:]) == sizes[1]:
         return "write input.flatten(1), which merges all dimensions but the batch"
-    if shape[-1] == sizes[0]:
+    if is_plain and shape[-1] == sizes[0]:
         return "write weight.mT: a weight has shape (out_features, in_features)"
     if len(shape) > 1 and shape[-2] == sizes[1]:
         return "write input.mT: an input has shape (..., in_features)"
