@@ -238,10 +238,10 @@ const STEP = fields(
 ); // prettier-ignore
 const READ = fields({ value: id, how: text, line: optional(line), op: id, method: text }, "value", "how");
 const byId = map(idKey, id);
-const callKey = (key) => (/^\d{1,9}:\d{1,9}$/.test(key) ? key : refuse(`${shownData(key)} is not a call of a method`));
+const twoIds = (key) => (/^\d{1,9}:\d{1,9}$/.test(key) ? key : refuse(`${shownData(key)} is not two ids, such as 3:1`));
 const LIVE = {
   values: list(LIVE_VALUE, 2 * MOST.values), ops: list(LIVE_OP, 5 * MOST.ops), outputs: ids, size: id, gradients: byId, totals: byId,
-  seeds: byId, tangents: byId, reads: list(READ, 1000), steps: list(STEP, MOST.steps), inside: map(callKey, byId),
+  seeds: byId, tangents: byId, reads: list(READ, 1000), steps: list(STEP, MOST.steps), inside: map(twoIds, byId),
 }; // prettier-ignore
 const liveFields = fields(LIVE, ...Object.keys(LIVE));
 
@@ -289,6 +289,7 @@ const PAGE = {
   laneOf: list(lane),
   live: computable,
   now: map(idKey, text),
+  choices: fields({ forgotten: list(twoIds, 1000), mistakes: list(tuple(twoIds, nameOf), 1000) }, "forgotten", "mistakes"),
 };
 const PLACES = ["program", "passes", "sorts", "values", "ops", "outputs", "gradients", "tangents", "backward", "files"];
 

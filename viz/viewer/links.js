@@ -20,10 +20,11 @@ function fragmentAt(at) {
 /** Return the step of the page as addresses have it: backward-7. */
 const placeOfStep = () => stepName(state.step).replace(" ", "-");
 
-/** Return the record without the program's text, as `minigrad share` writes it, with the numbers that were changed. */
+/** Return the record without the program's text, as `minigrad share` writes it, with changed numbers and what is tried. */
 function sharedRecord() {
-  const { site, now, ...record } = JSON.parse($("record").textContent);
+  const { site, now, choices, ...record } = JSON.parse($("record").textContent);
   if (isLive && changed.size) record.now = changedContents();
+  if (isLive && areChosen()) record.choices = sharedChoices();
   const files = record.files.map(({ name }) => ({ name, lines: {} }));
   const { title, ...program } = record.program; // a statement of the program
   return JSON.stringify({ ...record, files, program });

@@ -203,6 +203,7 @@ function start() {
   if (isLive) startExperiments();
   state.step = opened(stepInLink());
   openView();
+  if (isLive) takeChoices(data.choices);
   if (linkParts().at) followStep();
   document.documentElement.dataset.ready = Math.round(performance.now());
 }

@@ -24,6 +24,18 @@ function clearChoices() {
   [doubts, judged] = [new Set(), ""];
 }
 
+const areChosen = () => whatIf.forgotten.size + whatIf.mistakes.size > 0;
+
+/** Return the choices for a link: the keys of forgotten tensors, and those of edges with the names of their mistakes. */
+const sharedChoices = () => ({ forgotten: [...whatIf.forgotten], mistakes: [...whatIf.mistakes].map(([key, { name }]) => [key, name]) });
+
+/** Take the choices of a link; those that do not fit the record are left out. */
+function takeChoices({ forgotten, mistakes } = { forgotten: [], mistakes: [] }) {
+  const saved = new Set(savingOps().flatMap((op) => savedKeys(op).map(([key]) => key)));
+  for (const key of forgotten) if (saved.has(key)) toggleForgotten(key);
+  for (const [key, name] of mistakes) if (liveOps.has(Number(key.split(":")[0]))) chooseMistake(key, name);
+}
+
 const mistakeOn = (op, slot) => (op.flows[slot] ? whatIf.mistakes.get(edgeKey(op, slot)) : undefined);
 const isBroken = (op) => op.flows.some((_, slot) => mistakeOn(op, slot));
 
@@ -135,7 +147,7 @@ function whatIfPanel() {
   const onchange = () => ((whatIf.comparing = compare.checked), checkLater());
   const compare = el("input", { type: "checkbox", checked: whatIf.comparing, onchange });
   const follow = () => {
-    compare.disabled = whatIf.forgotten.size + whatIf.mistakes.size > 0; // choices are always compared
+    compare.disabled = areChosen(); // choices are always compared
     compare.checked = whatIf.comparing || compare.disabled;
     choices.replaceChildren(...(chosenList() ?? []));
     setText(words, judged);
@@ -154,12 +166,11 @@ function menu(title, groups, act) {
   return el("select", choose, el("option", { value: "" }, `${title} \u2026`), options);
 }
 
-function forgetMenu() {
-  const saving = ops.filter((op) => op.saved?.length && liveOps.has(op.id));
-  const keys = (op) =>
-    [...new Set(op.saved.map(([value]) => value))].map((value) => [`${op.id}:${values[value].id}`, values[value].name]);
-  return menu("Forget a saved tensor", saving.map((op) => [`${op.name}${op.call}`, keys(op)]), toggleForgotten);
-}
+const savingOps = () => ops.filter((op) => op.saved?.length && liveOps.has(op.id));
+const savedKeys = (op) =>
+  [...new Set(op.saved.map(([value]) => value))].map((value) => [`${op.id}:${values[value].id}`, values[value].name]);
+const forgetMenu = () =>
+  menu("Forget a saved tensor", savingOps().map((op) => [`${op.name}${op.call}`, savedKeys(op)]), toggleForgotten);
 
 function mistakeMenu() {
   const edges = [...liveOps.values()].flatMap((op) => op.edges.map((_, i) => `${op.id}:${i}`));
@@ -186,8 +197,7 @@ function chosenList() {
 function checkLater() {
   clearTimeout(checking);
   checking = setTimeout(() => {
-    const chosen = whatIf.forgotten.size + whatIf.mistakes.size;
-    const open = whatIf.comparing || chosen ? comparisons(data.live, held, runOptions) : [];
+    const open = whatIf.comparing || areChosen() ? comparisons(data.live, held, runOptions) : [];
     const leaves = [];
     const next = () => {
       const end = performance.now() + CHECK_TIME;

@@ -137,6 +137,29 @@ def test_a_copied_link_has_the_changed_numbers_and_reset_brings_the_recorded_one
     assert "now" not in parts(copied(opened)[0])[0]
 
 
+def test_a_copied_link_has_what_is_tried(opened):
+    opened.play(linked(text()))
+    opened.page.click("#tries button[data-name=whatif]")
+    for title, index in (("Forget a saved tensor", 1), ("Make a mistake in a backward", 1)):
+        opened.page.get_by_label(title).select_option(index=index)
+    chosen = opened.page.locator("#try li").all_text_contents()
+    link, _ = copied(opened)
+    assert len(chosen) == 2 and len(parts(link)[0]["choices"]["mistakes"]) == 1
+    opened.play("")
+    opened.play(link[link.index("#") :])
+    opened.page.reload()
+    opened.page.wait_for_selector("html[data-ready]")
+    opened.page.click("#tries button[data-name=whatif]")
+    assert opened.page.locator("#try li").all_text_contents() == chosen
+    record = parts(link)[0]
+    record["choices"] = {"forgotten": ["0:999"], "mistakes": [["999:0", "no"], ["0:99", "no"]]}
+    opened.play(linked(json.dumps(record)))
+    opened.page.reload()
+    opened.page.wait_for_selector("html[data-ready]")
+    opened.page.click("#tries button[data-name=whatif]")
+    assert opened.page.locator("#try li").count() == 0
+
+
 def test_a_page_too_large_for_a_link_says_how_to_make_one(opened, tmp_path):
     opened.file = tmp_path / "page.html"
     opened.file.write_text(page_of(programs.chain(1900)))
