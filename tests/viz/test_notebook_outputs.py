@@ -18,6 +18,7 @@ CELLS = [
     "net = torch.nn.Linear(3, 1)\nnet(x).pow(2)",
     "a = x\nfor i in range(90):\n    a = (a * x).tanh() + 1\na",
     "q = (x * x).sum()\ntorch.explain(q, x)",
+    "import viz\nviz.live(lambda w: (w * w).sum(), torch.tensor(3.0))",
 ]
 
 
@@ -44,11 +45,11 @@ def test_the_script_is_in_the_first_picture_only(ran):
     pages = ['class="minigrad-page"' in data.get("text/html", "") for data in outputs(ran)]
     assert pages == [True, *[False] * (len(pages) - 1)]
     viewers = ['class="minigrad-viewer"' in data.get("text/html", "") for data in outputs(ran)]
-    assert viewers == [True, True, False, True, True, True]
+    assert viewers == [True, True, False, True, True, True, True]
 
 
 def test_the_display_of_a_tensor_is_small(ran):
-    first, _, _, module, long, _ = outputs(ran)
+    first, _, _, module, long, _, _ = outputs(ran)
     assert size(first) - len(empty()[0]) <= MOST
     assert size(module) <= MOST and size(long) <= MOST
     assert "image/svg+xml" in first and "image/svg+xml" in module
@@ -72,7 +73,7 @@ def test_values_have_the_names_of_the_notebooks_variables(ran):
 
 
 def test_an_explanation_shows_its_text_its_mathematics_and_the_viewer(ran):
-    page = outputs(ran)[-1]["text/html"]
+    page = outputs(ran)[-2]["text/html"]
     assert page.index(">∂q/∂x") < page.index("<math") < page.index('class="minigrad-viewer"')
 
 
@@ -90,11 +91,13 @@ def test_the_viewers_open_at_the_last_step_also_in_exported_html(ran, tmp_path):
     with launched() as browser:
         page = browser.new_page()
         page.goto((tmp_path / "book.html").as_uri(), wait_until="commit")
-        page.locator(".minigrad-viewer iframe").nth(4).wait_for(state="attached")
-        assert page.locator(".minigrad-viewer iframe").count() == 5
-        for i in range(5):
+        page.locator(".minigrad-viewer iframe").nth(5).wait_for(state="attached")
+        assert page.locator(".minigrad-viewer iframe").count() == 6
+        for i in range(6):
             viewer = page.frame_locator(".minigrad-viewer iframe").nth(i)
             viewer.locator("#play", has_text="Play").wait_for(state="attached")
+        live = page.locator(".minigrad-viewer iframe").last.element_handle().content_frame()
+        assert live.evaluate("(minigrad.set('w', 5), [minigrad.get('w').grad, minigrad.frozen()])") == [10, []]
         viewer = page.frame_locator(".minigrad-viewer iframe").first
         assert re.match(r"Forward\D*(\d+) of \1", viewer.locator("#where").text_content())
         viewer.locator("#play").click()
