@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
@@ -16,10 +17,12 @@ from types import MappingProxyType
 from typing import Any
 
 from minigrad.places import user_frame
+from minigrad.record.event_log import uncollected
 
+from .cards.alt import alt
 from .cards.frames import card_of
 from .cards.parts import Card
-from .formats import files, slide
+from .formats import dot, export, files, film, mermaid, sketch, slide, svg, tikz
 from .graph import stories, updates
 from .graph.backward_passes import of_passes
 from .graph.drawn_graph import Graph
@@ -142,13 +145,6 @@ def _known(what: str, words: str | Iterable[str], known: tuple[str, ...]) -> tup
     return chosen
 
 
-def _uncollected() -> AbstractContextManager:
-    """Switch the garbage collector off while a large graph or page is built, none of which is garbage."""
-    from minigrad.record.event_log import uncollected
-
-    return uncollected()
-
-
 class MissingPass(ValueError):
     """The record lacks a requested pass."""
 
@@ -179,7 +175,7 @@ class Drawing:
         self.story: Graph | None = None
         self.record = record = without(of_passes(record), view.show)
         self.passes, self.view, self.depth, self.max_nodes, self.theme = passes, view, depth, max_nodes, theme
-        with _uncollected():
+        with uncollected():  # nothing in a large graph or page is garbage while it is built
             self.whole = Graph(record, view=view)
         check_names(self.whole, open)
         if self.whole.operations > SMALL and not view.full:
@@ -225,7 +221,7 @@ class Drawing:
         if whole.lanes and "update" in self.view.show:
             with suppress(updates.Untold):
                 whole = Graph(with_arithmetic(self.record), whole.view)
-        with _uncollected():
+        with uncollected():
             graph = fold(whole, self.max_nodes, self.depth)
         if self.view.slide and self.may_fold and slide.boxes(graph) > slide.BOXES:
             return self.smaller(slide.BOXES)
@@ -292,77 +288,56 @@ class Drawing:
 
     def alt(self) -> str:
         """Return a one-sentence description of the picture, which its SVG offers to screen readers."""
-        from .cards.alt import alt
-
         return alt(self.graph, self.drawn)
 
     def svg(self) -> str:
         """Return SVG text; several passes are side by side."""
-        from .formats.svg import svg
-
-        return svg(self.pictures(), self.alt(), self.theme, self.remark)
+        return svg.svg(self.pictures(), self.alt(), self.theme, self.remark)
 
     def html(self) -> str:
         """Return the viewer: one HTML file that steps through all passes of the record, and opens folded to `depth`."""
         from .viewer import page
 
-        with _uncollected():
+        with uncollected():
             return page(self.whole, self.depth, self.open)
 
     def film(self) -> str:
         """Return SVG text of all passes in one animated picture: values, gradients and tangents appear in turn."""
-        from .formats.film import film
-        from .formats.svg import svg
-
         placed = self._placed(self.graph, partial(self._cards, together=True))
-        return svg({"film": film(*placed, self.drawn)}, self.alt(), self.theme)
+        return svg.svg({"film": film.film(*placed, self.drawn)}, self.alt(), self.theme)
 
     def dot(self) -> str:
         """Return DOT text; several passes are clusters."""
-        from .formats.dot import dot
-
-        return dot(self.graph, self.cards, list(self.drawn), self.theme)
+        return dot.dot(self.graph, self.cards, list(self.drawn), self.theme)
 
     def mermaid(self) -> str:
         """Return Mermaid text; several passes are subgraphs."""
-        from .formats.mermaid import mermaid
-
-        return mermaid(self.graph, self.cards, list(self.drawn), self.theme)
+        return mermaid.mermaid(self.graph, self.cards, list(self.drawn), self.theme)
 
     def text(self) -> str:
         """Return a plain-text drawing, with all passes beside one graph."""
-        from .formats.sketch import sketch
-
         graph = copy(self.graph)
         graph.view = replace(graph.view, columns=max(graph.view.columns, TEXT))  # text has room for whole calls
         remarks = "".join(f"{self.directions[name]}\n" for name in self.drawn if name in self.directions)
-        return sketch(graph, self._cards(graph), list(self.drawn)) + remarks
+        return sketch.sketch(graph, self._cards(graph), list(self.drawn)) + remarks
 
     def png(self, scale: float = 2.0) -> bytes:
         """Return a PNG with `scale` pixels per unit; several passes are side by side."""
-        from .formats.export import png
-
-        return png(self.pictures(), scale, self.theme)
+        return export.png(self.pictures(), scale, self.theme)
 
     def pdf(self) -> bytes:
         """Return a PDF; several passes are pages."""
-        from .formats.export import pdf
-
-        return pdf(self.pictures(), self.theme)
+        return export.pdf(self.pictures(), self.theme)
 
     def tex(self) -> str:
         """Return LaTeX text with TikZ and typeset formulas; several passes are pages."""
-        from .formats.tikz import tikz
-
         graph = copy(self.graph)
         graph.view = replace(graph.view, tex=True)
         placed = self._placed(graph, self._cards)
-        return tikz(self._pages(placed), self.alt(), self.theme)
+        return tikz.tikz(self._pages(placed), self.alt(), self.theme)
 
     def json(self) -> str:
         """Return the record without the hidden parts, as JSON; in a folded graph boxes replace their operations."""
-        import json
-
         whole = self.depth is None and self.max_nodes == MOST  # JSON is folded only on request
         graph = self.whole if whole or self.story else fold(self.whole, self.max_nodes, self.depth)
         return json.dumps(document(self.record, self.whole, graph), indent=1) + "\n"
@@ -374,9 +349,7 @@ class Drawing:
         if fault:
             warnings.append(f"{fault}, so the layout is plainer: {fix}")
         if format in ("png", "pdf"):
-            from .formats.export import without_glyph
-
-            letters = without_glyph(self.pictures())
+            letters = export.without_glyph(self.pictures())
             some = "".join(letters[:8]) + "…" * (len(letters) > 8)
             warnings += [f"no font here has {some}: they appear as boxes; use SVG to show them"] if letters else []
         return warnings
@@ -409,7 +382,7 @@ class Drawing:
         from .viewer.shared import output
 
         words = "".join(f"<p>{escape(one)}</p>" for one in (self.remark, *self.directions.values()) if one)
-        with _uncollected():
+        with uncollected():
             return output(self.whole, self.depth, self.open) + words
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:

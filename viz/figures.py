@@ -10,16 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from .graph.drawn_graph import Graph
+from .notebook.mpl_figure import Figure
 from .ranks.timeline import timeline_of_ranks
 from .text import flat, shorten, size
 
 __all__ = ["gradient_magnitudes", "histograms", "saved_memory", "timeline_of_ranks"]
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 LINES = (("#1f4e8c", "solid"), ("#b2443c", "dashed"), ("#0d5546", "dashdot"), ("#8a5a00", "dotted"))
 CALM = 0.1  # weight of a new step in the running mean
@@ -38,8 +39,6 @@ def gradient_magnitudes(history: Mapping[str, Sequence[float]]) -> Figure:
     >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     ['hidden', 'out']
     """
-    from .notebook.mpl_figure import Figure
-
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     scale = "log" if any(step > 0 for steps in history.values() for step in steps) else "linear"
     axes = figure.add_subplot(yscale=scale, xlabel="step", ylabel="gradient norm")
@@ -81,10 +80,6 @@ def saved_memory(record: Any) -> Figure:
     >>> float(max(figure.axes[0].lines[0].get_ydata()))
     8000.0
     """
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
-
-    from .notebook.mpl_figure import Figure
-
     document = _document(record)
     ops = [op for op in document["ops"] if op["phase"] in ("forward", "backward")]
     kept = kept_bytes(ops)
@@ -148,10 +143,6 @@ def histograms(record: Any, most: int = 12) -> Figure:
     >>> [axes.get_title() for axes in histograms(record).axes[:2]]
     ['value', 'gradient']
     """
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
-
-    from .notebook.mpl_figure import Figure
-
     graph = Graph(_document(record))
     results = [(op["name"], value) for op in graph.ops for value in op["outputs"] if graph.elements(value) > 1]
     if len(results) > most:
@@ -184,8 +175,6 @@ def bins(value: dict | None, most: int = 16) -> tuple[list[float], list[int]]:
     >>> bins({"summary": {"values": [0.0, 1.0, 1.0]}}, 2)
     ([0.0, 0.5, 1.0], [1, 2])
     """
-    import numpy as np
-
     summary = (value or {}).get("summary") or {}
     if "values" in summary:
         numbers = [x for x in flat(summary["values"]) if isinstance(x, (int, float)) and abs(x) < float("inf")]

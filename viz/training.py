@@ -5,6 +5,11 @@ import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from PIL import Image
+
 from .figures import running_mean
 from .formats.files import write
 from .text import shorten
@@ -44,11 +49,6 @@ class TrainingFilm:
 
     def gif(self) -> bytes:
         """Return the film as a GIF."""
-        import numpy as np
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-        from PIL import Image
-
         history = self.history
         names, steps = list(history), max(map(len, history.values()))
         means = {name: running_mean(history[name]) for name in names}

@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import importlib
 import importlib.util
+import json
 import os
 import platform
 import shutil
@@ -358,8 +359,6 @@ def fonts() -> Iterator[Finding]:
 
 def as_json(findings: list[Finding]) -> str:
     """Return the findings as JSON."""
-    import json
-
     return json.dumps([asdict(f) for f in findings], indent=1, default=str)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json as js
+import time
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
@@ -52,9 +54,6 @@ def warmup(
     json
         Write the counts and the cache folder as JSON.
     """
-    import json as js
-    import time
-
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 

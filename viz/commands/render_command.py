@@ -17,6 +17,7 @@ from ..errors import Usage
 from ..formats.files import FORMATS, SUFFIXES, format_of, maker, nearest, write
 from ..formats.slide import TooMuch
 from ..graph.functions import UnknownFunction
+from ..programs.listing import Listing
 from ..ranks.start import start
 from ..ranks.timeline import rendered
 from ..text import clean, counted
@@ -182,7 +183,6 @@ def stem(file: str) -> str:
 def listed(target: str, words: tuple[str, ...], as_torch: bool, json: bool) -> None:
     """Run a program and print the names that can be drawn."""
     from ..programs.last_backward import Roots
-    from ..programs.listing import Listing
 
     program, _ = program_of(target, words, nameless=True)
     with stdout_to_stderr(), computing(as_torch, program), Roots(program.libraries.torch) as roots:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as js
+import os
 import sys
 from dataclasses import replace
 from typing import Annotated
@@ -123,8 +124,6 @@ def step_text(steps: list[Step], number: int) -> str:
 
 def coloured() -> bool:
     """Return True at a terminal with colours, unless NO_COLOR is set (no-color.org)."""
-    import os
-
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 

@@ -9,8 +9,12 @@ import ast
 from copy import copy
 from typing import Any
 
+import minigrad
 from minigrad.core.graph import history
 from minigrad.core.tensor import Tensor
+from minigrad.diagnose.first_backward import nearest
+from minigrad.record.assignments import assigned
+from minigrad.record.from_graph import edge_of, graph_of, recorded_graph
 
 from ..cards.mathematics import is_formula
 from ..cards.mathml import mathml
@@ -60,9 +64,6 @@ def mimebundle(what: Any) -> dict[str, str]:
 
 def drawn_graph(what: Any) -> Drawing | None:
     """Draw the graph behind a tensor or node, as far as it is known; None without a graph, or for a large one."""
-    from minigrad.diagnose.first_backward import nearest
-    from minigrad.record.from_graph import edge_of
-
     edge = edge_of(what) if what._layer is None else None
     if edge is None or not 0 < len(nearest([edge], SMALL + 1)) <= SMALL:  # a graph inside a transform, or a large one
         return None
@@ -76,8 +77,6 @@ def drawn_graph(what: Any) -> Drawing | None:
 
 def recorded(what: Any) -> Any:
     """Return the record of a graph, which calls no code but backwards; where that raises, a note names what is left out."""
-    from minigrad.record.from_graph import edge_of, graph_of, recorded_graph
-
     try:
         return recorded_graph(what, asked=False)
     except Exception as e:
@@ -160,8 +159,6 @@ STANDING_IN: list[Any] = []  # the active as_torch() of this notebook
 
 def in_place_of_torch(line: str) -> None:
     """Make `import torch` import minigrad in the following cells: %minigrad as_torch, until %minigrad as_torch off."""
-    import minigrad
-
     words = line.split()
     if words == ["as_torch"] and not STANDING_IN:
         STANDING_IN.append(minigrad.as_torch())
@@ -229,7 +226,5 @@ def _asked(line: str) -> tuple[str, View]:
 
 def _assigned(tree: ast.Module, names: dict[str, Any]) -> Any:
     """Return the value of a cell's last assignment."""
-    from minigrad.record.assignments import assigned
-
     words = [assigned(ast.unparse(line)) for line in tree.body]
     return next((names[word] for word in reversed(words) if word in names), None)

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import minigrad
 from minigrad.core.frames import OFF, ON, call_in, current, recorder_of
 from minigrad.record.callers import OUTSIDE
 
@@ -220,8 +221,6 @@ class Start:
     """The state in which a program begins, for another run: random numbers, the working directory, its own modules."""
 
     def __init__(self, folder: Path):
-        import minigrad
-
         self.folder, self.place, self.modules = folder.resolve(), Path.cwd(), set(sys.modules)
         self.states = [
             (random.setstate, random.getstate()),

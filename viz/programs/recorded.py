@@ -6,7 +6,14 @@ from functools import partial
 from types import FrameType
 from typing import Any
 
+import minigrad
+from minigrad.explain.value_names import name_after, public_variables
+from minigrad.places import home, users_code
+from minigrad.record.passes import applied
+from minigrad.record.validate import NotARecord, validate
+
 from ..graph import stories
+from ..graph.foreign_graph import is_node, record_of_graph
 from ..layout.directions import instead_of_ones, vanishing
 from .libraries import library_of, library_of_tensor
 from .run_program import document_of
@@ -14,8 +21,6 @@ from .run_program import document_of
 
 def validated(record: dict) -> dict:
     """Return the dictionary if it is a valid record, else raise ValueError."""
-    from minigrad.record.validate import NotARecord, validate
-
     try:
         validate(record)
     except NotARecord as wrong:
@@ -30,11 +35,6 @@ def recorded(
 
     Return the recording, and sentences about the passes that do not begin with ones.
     """
-    import minigrad
-    from minigrad.explain.value_names import name_after, public_variables
-
-    from ..graph.foreign_graph import is_node, record_of_graph
-
     if of_torch(what):
         raise TypeError(
             "draw: PyTorch does not keep the values behind a tensor. Pass the function that computes it, with its arguments."
@@ -95,8 +95,6 @@ def with_seeds(record: Callable, given: dict[str, Any]) -> tuple[Any, dict[str, 
 
 def as_it_is(fn: Callable, args: tuple, times: bool) -> Any:
     """Return the recording of a function without derivatives that it does not compute itself; None if that fails."""
-    import minigrad
-
     plain = [a.detach() if isinstance(a, minigrad.Tensor) else a for a in args]
     try:
         made = recorded_call(fn, tuple(plain), (), times)
@@ -107,8 +105,6 @@ def as_it_is(fn: Callable, args: tuple, times: bool) -> Any:
 
 def of_torch(what: Any) -> bool:
     """Return True for a tensor of PyTorch, or a node of its graph."""
-    from minigrad.places import home
-
     is_node = hasattr(what, "next_functions") and not home(what).startswith("minigrad")
     return library_of_tensor(what) == "torch" or is_node and library_of(what) != "minigrad"
 
@@ -117,10 +113,6 @@ def recorded_call(
     fn: Callable, args: tuple, passes: tuple[str, ...], times: bool, tangent: Any = None, grad: Any = None
 ) -> Any:
     """Record a call of a function in the library that it uses."""
-    import minigrad
-    from minigrad.places import users_code
-    from minigrad.record.passes import applied
-
     if library_of(fn, args) == "torch":
         from ..pytorch.torch_recording import recording_of
 

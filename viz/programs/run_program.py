@@ -23,8 +23,10 @@ from ..formats.files import nearest
 from ..graph.backward_passes import of_passes, passes_from
 from ..graph.trimmed_record import leading_to_outputs
 from . import function_arguments
+from .interrupts import ends_program
 from .kept_process import kept_process
 from .libraries import Libraries, installed, library_of_tensor, needs, runs_later, sources, tree_of
+from .listing import Listing
 from .notebook_cells import cells_of, run_cells
 from .source_text import python_text, text_of
 from .tensor_names import names_of_tensors
@@ -161,8 +163,6 @@ class Program:
 
     def drawn(self) -> list[str]:
         """Return the names that can be drawn: the choices of messages."""
-        from .listing import Listing
-
         return Listing.of(self).names
 
     def chosen(self, made: dict, name: str) -> dict:
@@ -244,7 +244,6 @@ class Program:
     def recording_of_backward(self, passes: Sequence[str]) -> Any:
         """Run it under a recording that ends at the tensors from which its last backward began."""
         from .last_backward import Roots
-        from .listing import Listing
 
         with Roots(self.libraries.torch) as roots:
 
@@ -345,8 +344,6 @@ class Program:
 
     def run_until_interrupted(self) -> None:
         """Run it; Ctrl-C and SIGTERM end it between two operations."""
-        from .interrupts import ends_program
-
         with ends_program():
             self.run()
 

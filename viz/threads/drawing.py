@@ -13,8 +13,11 @@ from math import prod
 from pathlib import Path as File
 from typing import TYPE_CHECKING
 
+from minigrad.errors import error
+from minigrad.kernels.cuda.watch import size
+
 from ..cards.alt import listed
-from ..formats import files
+from ..formats import export, files, svg
 from ..layout.picture import MARGIN, Picture
 from ..layout.shapes import Group, Path, Text, outline
 from ..layout.style import TEXTS
@@ -49,8 +52,6 @@ def draw_threads(launch: Launch, array: str | None = None) -> Threads:
     >>> draw_threads(Launch("idle", (2, 1, 1), (3, 1, 1), None)).alt()
     'Threads of the kernel idle, 2 blocks of 3 threads; 6 threads access no element; no races.'
     """
-    from minigrad.errors import error
-
     names = [one.name for one in launch.arrays]
     if array is not None and array not in names:
         raise error(ValueError, "draw_threads", f"the kernel {launch.kernel} has no array named {array!r}",
@@ -71,8 +72,6 @@ class Threads:
 
     @property
     def title(self) -> str:
-        from minigrad.kernels.cuda.watch import size
-
         return f"{size(self.launch.grid, 'block')} of {size(self.launch.block, 'thread')}"
 
     def idle(self) -> int:
@@ -98,21 +97,15 @@ class Threads:
 
     def svg(self) -> str:
         """Return SVG text."""
-        from ..formats.svg import svg
-
-        return svg(self.pictures(), self.alt())
+        return svg.svg(self.pictures(), self.alt())
 
     def png(self, scale: float = 2.0) -> bytes:
         """Return a PNG with `scale` pixels per unit."""
-        from ..formats.export import png
-
-        return png(self.pictures(), scale)
+        return export.png(self.pictures(), scale)
 
     def pdf(self) -> bytes:
         """Return a PDF of one page."""
-        from ..formats.export import pdf
-
-        return pdf(self.pictures())
+        return export.pdf(self.pictures())
 
     def text(self) -> str:
         """Return a description of the launch."""
@@ -124,11 +117,8 @@ class Threads:
         path = File(path)
         makers = {".svg": self.svg, ".png": self.png, ".pdf": self.pdf, ".txt": self.text}
         if path.suffix.lower() not in makers:
-            from minigrad.errors import error
-
-            raise error(
-                ValueError, "save", f"cannot draw threads as {path.suffix!r}", f"use one of {', '.join(makers)}"
-            )
+            problem = f"cannot draw threads as {path.suffix!r}"
+            raise error(ValueError, "save", problem, f"use one of {', '.join(makers)}")
         made = makers[path.suffix.lower()]()
         return files.write(path, made if isinstance(made, bytes) else made.encode())
 
