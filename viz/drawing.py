@@ -356,8 +356,7 @@ class Drawing:
 
     def rendered(self, suffix: str) -> bytes:
         """Return the bytes of a file with this suffix, one of `viz.FORMATS`."""
-        made = files.maker(self, files.format_of(suffix))()
-        return made if isinstance(made, bytes) else made.encode()
+        return files.rendered(self, files.format_of(suffix))
 
     def save(self, path: str | Path) -> Path:
         """Write a file in the format of its suffix; if drawing fails, nothing is written."""

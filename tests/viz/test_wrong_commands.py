@@ -127,7 +127,7 @@ WRONG = {
     "render net.py:loss -o x.gif": "unknown suffix '.gif'",
     "render net.py:loss -o x.svgg": "Did you mean .svg?",
     "render net.py:loss -o folder": "it is a folder",
-    "explain net.py:loss -o x.gif": "x.gif has an unknown suffix. Use one of .html",
+    "explain net.py:loss -o x.gif": "x.gif has an unknown suffix '.gif'. Use one of .html",
     "check net.py -o x.gif": "unknown suffix '.gif'",
     "render net.py:loss -o nowhere/x.svg": "the folder nowhere does not exist",
     "explain net.py:loss -o folder": "it is a folder",

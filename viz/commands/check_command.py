@@ -7,7 +7,8 @@ import json as js
 import linecache
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -15,11 +16,11 @@ from cyclopts import Parameter
 import viz
 
 from ..errors import Usage
-from ..formats.files import maker, nearest
+from ..formats.files import nearest, rendered
 from ..programs.function_arguments import arguments
 from ..programs.run_program import Program
 from ..view import passes_of
-from .common import Args, AsTorch, Json, Target, computing, own_words, print_notes, stdout_to_stderr, working
+from .common import AsTorch, Json, Output, Target, Words, computing, own_words, print_notes, stdout_to_stderr, working
 from .render_command import deliver, destination
 
 if TYPE_CHECKING:
@@ -39,11 +40,11 @@ COLOURS = {"holds": "green", "fails": "bold red", "not defined": "dim", "left ou
 def check(
     target: Target,
     /,
-    *words: Annotated[str, Parameter(show=False)],
-    args: Args = None,
+    *words: Words,
+    args: Annotated[str | None, Parameter(name=["--args"], allow_leading_hyphen=True)] = None,
     skip: Annotated[str, Parameter(name=["--skip"], show_default=False)] = "",
     surrogate: Annotated[bool, Parameter(name=["--surrogate"], negative="", show_default=False)] = False,
-    output: Annotated[str | None, Parameter(name=["--output", "-o"], allow_leading_hyphen=True)] = None,
+    output: Output = None,
     as_torch: AsTorch = False,
     json: Json = False,
 ) -> None:
@@ -65,8 +66,6 @@ def check(
         rows. The same holds if one of these words is in the name, a docstring or a comment of the Function.
     output
         File for a picture of a wrong derivative; the suffix selects the format, as for render. Default: text.
-    as_torch
-        Replace the program's torch with minigrad.
     json
         Write the results as a JSON list, one entry per Function.
     """
@@ -88,17 +87,17 @@ def check(
         wrong = [(functions[key], used, one) for key, (result, used) in found.items()
                  for one in result.failures if one.disagreement]  # fmt: skip
         drawing = drawn(program, *wrong[0]) if wrong else None
-        made = maker(drawing, kind)() if drawing else ""
+        made = rendered(drawing, kind) if drawing else b""
     if json:
         print(js.dumps([result.to_dict() for result in results], indent=1))
     else:
         for result in results:
             show(result)
     if output and drawing:
-        deliver(made if isinstance(made, bytes) else made.encode(), place)
+        deliver(made, place)
         print_notes([f"wrote {output}"] if place else [])
     elif drawing and not json:
-        print(made)
+        print(made.decode())
     elif output:
         print_notes(["forward and backward agree: nothing to draw"])
     if not all(result.ok for result in results):
@@ -141,17 +140,11 @@ def library(function: Any) -> Library:
 
 def run_noting_arguments(program: Program) -> dict[type, tuple]:
     """Run a program, and return the arguments to which it first applies each of its Functions."""
-    import minigrad
-
     found: dict[type, tuple] = {}
-    with noting(minigrad, found), program.libraries.uncompiled():
-        if program.libraries.torch:
-            import torch  # type: ignore[import-not-found]
-
-            with noting(torch, found):
-                program.run()
-        else:
-            program.run()
+    with program.libraries.uncompiled(), ExitStack() as noted:
+        for name in ("minigrad", "torch")[: 1 + program.libraries.torch]:
+            noted.enter_context(noting(import_module(name), found))
+        program.run()
     return found
 
 

@@ -19,12 +19,18 @@ from ..programs.run_program import Program
 from ..text import clean
 from ..view import passes_of, requested_passes
 
+ARGS = (
+    'Arguments for the function, in Python: --args "tensor([1., 2.]), 3". They may use the program\'s names. '
+    "Default: the program's example_inputs."
+)
+AS_TORCH = "Replace the program's torch with minigrad."
 Target = Annotated[str, Parameter(allow_leading_hyphen=True)]
-Words = Annotated[str, Parameter(name="PROGRAM_ARGS")]
+Words = Annotated[str, Parameter(show=False)]
 Pass = Annotated[Literal["forward", "backward", "jvp", "all"], Parameter(name=["--pass", "-p"])]
-Args = Annotated[str | None, Parameter(name=["--args"], allow_leading_hyphen=True)]
+Args = Annotated[str | None, Parameter(name=["--args"], allow_leading_hyphen=True, help=ARGS)]
 Json = Annotated[bool, Parameter(name=["--json"], negative="", show_default=False)]
-AsTorch = Annotated[bool, Parameter(name=["--as-torch"], negative="", show_default=False)]
+AsTorch = Annotated[bool, Parameter(name=["--as-torch"], negative="", show_default=False, help=AS_TORCH)]
+Output = Annotated[str | None, Parameter(name=["--output", "-o"], allow_leading_hyphen=True)]
 Rankdir = Literal["TB", "BT", "LR", "RL"]
 Losses = Annotated[str | None, Parameter(name=["--from"])]
 given: list[str] = []  # the words of the running command

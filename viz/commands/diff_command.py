@@ -41,12 +41,8 @@ def diff(
         A record written by render -o before.json, or PROG.py:NAME.
     after
         The record to compare it with, or PROG.py:NAME.
-    args
-        Arguments for functions, in Python.
     tolerance
         Relative difference up to which numbers count as equal.
-    as_torch
-        Replace the programs' torch with minigrad.
     json
         Write the changes as a JSON list of {kind, before, after, title, lines}.
     """

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json as js
-from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+import viz
+
 from ..errors import Failure, Usage
-from ..formats.files import SUFFIXES, nearest
+from ..formats.files import rendered
 from ..programs.function_arguments import inputs
 from ..programs.run_program import Program
 from .common import (
@@ -17,7 +18,9 @@ from .common import (
     Args,
     AsTorch,
     Json,
+    Output,
     Target,
+    Words,
     computing,
     place_of,
     print_notes,
@@ -25,7 +28,7 @@ from .common import (
     stdout_to_stderr,
     working,
 )
-from .render_command import deliver
+from .render_command import deliver, format_by_suffix
 from .render_options import Which
 
 WHICH = Which()
@@ -41,10 +44,10 @@ EXAMPLES = """Examples:
 def explain(
     target: Target,
     /,
-    *words: Annotated[str, Parameter(show=False)],
+    *words: Words,
     of: Annotated[str | None, Parameter(name=["--of"])] = None,
     index: Annotated[str | None, Parameter(name=["--index"], allow_leading_hyphen=True)] = None,
-    output: Annotated[str | None, Parameter(name=["--output", "-o"], allow_leading_hyphen=True)] = None,
+    output: Output = None,
     which: Which = WHICH,
     args: Args = None,
     as_torch: AsTorch = False,
@@ -65,24 +68,19 @@ def explain(
     output
         File to write: .txt, .json (the explanation as data), or a picture in any of render's formats.
         Default: text on the standard output.
-    args
-        Arguments for the function, in Python. Default: the program's example_inputs.
-    as_torch
-        Replace the program's torch with minigrad.
     json
         Write the explanation as JSON on the standard output.
     """
-    place = None if output in (None, *STDOUT) else place_of(output).absolute()
-    if place is not None and place.suffix.lower() not in SUFFIXES:
-        meant = nearest(place.suffix.lower(), SUFFIXES)
-        raise Usage(f"{output} has an unknown suffix. {meant + ' ' * bool(meant)}Use one of {' '.join(SUFFIXES)}.")
+    place = None if output in (None, *STDOUT) else place_of(output)
+    kind = "" if place is None else format_by_suffix(place)
+    place = place and place.absolute()  # the program may change the working directory
     at = element(index)
     program, name = program_of(target, words)
     which.set(program)
     with stdout_to_stderr(), computing(as_torch, program):
         with working(f"running {program.file}"):
             found = explanation(program, name, of, at, args)
-        made = None if place is None else rendered(found, place)
+        made = None if place is None else written(found, kind)
     print_notes(found.notes)
     if json or place is None:
         print(js.dumps(found.to_dict()) if json else found)
@@ -128,12 +126,10 @@ def explanation(program: Program, name: str, of: str | None, index: Any, args: s
         raise Failure.of(error) from error
 
 
-def rendered(found: Any, place: Path) -> bytes:
-    """Render the explanation as text, data or a picture; the file's suffix selects which."""
-    from ..drawing import draw
-
-    if place.suffix.lower() == ".txt":
+def written(found: Any, kind: str) -> bytes:
+    """Return the explanation as text, data or a picture."""
+    if kind == "txt":
         return f"{found}\n".encode()
-    if place.suffix.lower() == ".json":
+    if kind == "json":
         return (js.dumps(found.to_dict(), indent=1) + "\n").encode()
-    return draw(found).rendered(place.suffix)
+    return rendered(viz.draw(found), kind)

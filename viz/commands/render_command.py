@@ -5,7 +5,6 @@ from __future__ import annotations
 import json as js
 import sys
 import webbrowser
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -14,12 +13,11 @@ from cyclopts import Parameter
 import viz
 
 from ..errors import Usage
-from ..formats.files import FORMATS, SUFFIXES, format_of, maker, nearest, write
-from ..formats.slide import TooMuch
-from ..graph.functions import UnknownFunction
+from ..formats.files import FORMATS, SUFFIXES, format_of, nearest, rendered, write
+from ..layout.themes import THEMES
 from ..programs.listing import Listing
+from ..ranks import timeline
 from ..ranks.start import start
-from ..ranks.timeline import rendered
 from ..text import clean, counted
 from ..view import PASSES, requested_passes
 from .common import (
@@ -28,8 +26,10 @@ from .common import (
     AsTorch,
     Json,
     Losses,
+    Output,
     Pass,
     Target,
+    Words,
     closed,
     computing,
     given,
@@ -43,7 +43,7 @@ from .common import (
     with_losses,
     working,
 )
-from .render_options import Directions, Look, Processes, Which
+from .render_options import Directions, Look, Processes, Which, names_in
 
 Format = Literal["html", "svg", "film", "png", "pdf", "tex", "dot", "mmd", "txt", "json"]
 LOOK, WHICH, DIRECTIONS, PROCESSES = Look(), Which(), Directions(), Processes()
@@ -71,9 +71,9 @@ EXAMPLES = """Examples:
 def render(
     target: Target,
     /,
-    *words: Annotated[str, Parameter(show=False)],
+    *words: Words,
     passes: Pass = "all",
-    output: Annotated[str | None, Parameter(name=["--output", "-o"], allow_leading_hyphen=True)] = None,
+    output: Output = None,
     format: Annotated[Format | None, Parameter(name=["--format", "-f"])] = None,
     tex: Annotated[bool, Parameter(name=["--tex"], negative="", show_default=False)] = False,
     args: Args = None,
@@ -107,15 +107,10 @@ def render(
     losses
         Several tensors in one picture, in place of :NAME: --from loss_d,loss_g. The backward pass of each has its own
         colour and line style.
-    args
-        Arguments for the function, in Python: --args "tensor([1., 2.]), 3". They may use the program's names.
-        Default: the program's example_inputs.
     names
         List the tensors with a graph, modules and functions that NAME can be, and draw nothing.
     view
         Open the file afterwards, in the system's default program.
-    as_torch
-        Replace the program's torch with minigrad.
     json
         Write a summary as JSON: the file, its format, passes, counts and notes.
     """
@@ -123,12 +118,12 @@ def render(
     file, name = target_of(target, nameless=True)
     if names:
         return listed(target, words, as_torch, json)
-    check_name(
-        file, name, {"--args": args is not None, "--ranks": processes.ranks, "--iteration": which.iteration is not None}
-    )
+    named = {"--args": args is not None, "--ranks": processes.ranks, "--iteration": which.iteration is not None}
+    check_name(file, name, named)
     if tex and format not in (None, "tex"):
         raise Usage(f"--tex and -f {format} contradict each other. Choose one.")
-    place, kind = destination(output, "tex" if tex else format, name or stem(file))
+    stem = "backward" if file == "-" else Path(file).stem  # of the picture of the last backward
+    place, kind = destination(output, "tex" if tex else format, name or stem)
     final = place and place.absolute()  # the program may change the working directory
     if place is None and (view or json):
         raise Usage(f"{'--view' if view else '--json'} needs a file. Name one with -o.")
@@ -151,15 +146,17 @@ def render(
             return  # rank 0 draws
         record, notes, there = everything
         if processes.timeline:
-            made, about = rendered(record, kind), {}
+            made, about = timeline.rendered(record, kind), {}
         else:
-            settings = seen, *look.fold(kind), look.colours, look.opened
-            drawing, made = drawn(lambda: viz.Drawing(record, there, notes, *settings), kind, program.directions)
-            about = counts(drawing)
+            theme, opened = THEMES[look.theme], names_in(look.open)
+            drawing = viz.Drawing(record, there, notes, seen, *look.fold(kind), theme, opened)
+            drawing.directions = program.directions
+            with working(f"drawing {counted(drawing.whole.operations, 'operation')}"):
+                made, about = rendered(drawing, kind), counts(drawing)
             notes += drawing.warnings(kind)
         notes += look.unused("timeline" if processes.timeline else kind, seen)
     print_notes(notes)
-    deliver(made if isinstance(made, bytes) else made.encode(), final)
+    deliver(made, final)
     if place is not None and not json:
         print(clean(f"wrote {place}"))
     if view and final is not None:
@@ -173,11 +170,6 @@ def check_name(file: str, name: str, options: dict[str, bool]) -> None:
     """Raise Usage for an option that needs the name of what to draw."""
     for option in [option for option, used in options.items() if used and not name]:
         raise Usage(f"{option} needs a name to draw. Write {file}:NAME; minigrad render {file} --list shows the names.")
-
-
-def stem(file: str) -> str:
-    """Return the name of a program's file, for the picture of its last backward."""
-    return "backward" if file == "-" else Path(file).stem
 
 
 def listed(target: str, words: tuple[str, ...], as_torch: bool, json: bool) -> None:
@@ -195,32 +187,23 @@ def listed(target: str, words: tuple[str, ...], as_torch: bool, json: bool) -> N
         print(clean(row))
 
 
-def drawn(draw: Callable[[], viz.Drawing], kind: str, directions: dict[str, str]) -> tuple[viz.Drawing, str | bytes]:
-    """Return a drawing with sentences about its directions, and its text or bytes in a format."""
-    try:
-        drawing = draw()
-        drawing.directions = directions
-        with working(f"drawing {counted(drawing.whole.operations, 'operation')}"):
-            return drawing, maker(drawing, kind)()
-    except (TooMuch, UnknownFunction) as wrong:
-        raise Usage(str(wrong).removeprefix("draw: ")) from None
-
-
 def destination(output: str | None, format: str | None, name: str) -> tuple[Path | None, str]:
     """Return where to write (None: the standard output) and in which format; both are checked before anything runs."""
     if output in STDOUT:
         return None, format or "svg"
     suffixes = FORMATS[format][0] if format else ()
     place = place_of(name + (suffixes[0] if suffixes else ".svg") if output is None else output)
-    if format is None:
-        if place.suffix.lower() not in SUFFIXES:
-            meant = nearest(place.suffix.lower(), SUFFIXES)
-            known = " ".join(SUFFIXES)
-            raise Usage(
-                f"{place} has an unknown suffix {place.suffix!r}. {meant + ' ' * bool(meant)}Use one of {known}, or -f."
-            )
-        format = format_of(place.suffix)
-    return place, format
+    return place, format or format_by_suffix(place, ", or -f")
+
+
+def format_by_suffix(place: Path, otherwise: str = "") -> str:
+    """Return the format of a file to write; Usage for an unknown suffix names another way, if there is one."""
+    suffix = place.suffix.lower()
+    if suffix not in SUFFIXES:
+        meant = nearest(suffix, SUFFIXES)
+        about = f"{place} has an unknown suffix {place.suffix!r}. {meant + ' ' * bool(meant)}"
+        raise Usage(f"{about}Use one of {' '.join(SUFFIXES)}{otherwise}.")
+    return format_of(suffix)
 
 
 def deliver(made: bytes, place: Path | None) -> None:

@@ -10,7 +10,6 @@ from cyclopts import Parameter
 
 from ..errors import Usage
 from ..graph.fold import MOST
-from ..layout.themes import THEMES, Theme
 from ..programs.run_program import Program
 from ..view import SHOW, View, view_from
 from .common import Rankdir
@@ -23,6 +22,11 @@ def check_counts(depth: int | None, max_nodes: int | None) -> None:
     for option, number in (("--depth", depth), ("--max-nodes", max_nodes)):
         if number is not None and number < 0:
             raise Usage(f"{option} {number} is less than 0. Pass 0 or more.")
+
+
+def names_in(open: str | None) -> tuple[str, ...] | None:
+    """Return the custom Functions that --open names; None for the default."""
+    return None if open is None else tuple(name.strip() for name in open.split(","))
 
 
 @Parameter(name="*", group="Look")
@@ -75,16 +79,6 @@ class Look:
         """Return the number of open levels and the largest number of nodes; None means no limit."""
         most = None if kind == "json" else MOST
         return self.depth, most if self.max_nodes is None else self.max_nodes or None
-
-    @property
-    def opened(self) -> tuple[str, ...] | None:
-        """The custom Functions to open; None for the default."""
-        return None if self.open is None else tuple(name.strip() for name in self.open.split(","))
-
-    @property
-    def colours(self) -> Theme:
-        """The theme."""
-        return THEMES[self.theme]
 
     def unused(self, kind: str, seen: View) -> list[str]:
         """Return a note for each given option that the format, or a timeline, ignores."""

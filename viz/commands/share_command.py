@@ -10,12 +10,23 @@ from cyclopts import Parameter
 import viz
 
 from ..errors import Usage
-from ..graph.functions import UnknownFunction
 from ..text import clean
 from ..view import passes_of, requested_passes
-from .common import Args, AsTorch, Json, Pass, Target, computing, print_notes, program_of, recorded, stdout_to_stderr
+from .common import (
+    Args,
+    AsTorch,
+    Json,
+    Pass,
+    Target,
+    Words,
+    computing,
+    print_notes,
+    program_of,
+    recorded,
+    stdout_to_stderr,
+)
 from .diff_command import record_of
-from .render_options import Directions, check_counts
+from .render_options import Directions, check_counts, names_in
 
 DIRECTIONS = Directions()
 
@@ -35,7 +46,7 @@ SITES = "https://", "http://", "file:///"
 def share(
     target: Target,
     /,
-    *words: Annotated[str, Parameter(show=False)],
+    *words: Words,
     passes: Pass = "all",
     args: Args = None,
     depth: Annotated[int | None, Parameter(name=["--depth"])] = None,
@@ -56,8 +67,6 @@ def share(
         PROG.py:NAME, as for render, or a record that render wrote (x.json).
     passes
         Pass to draw.
-    args
-        Arguments for the function, in Python.
     depth
         Number of levels of modules (or functions) to keep; each deeper one becomes one box, and the link is shorter.
     open
@@ -72,8 +81,6 @@ def share(
         address in minigrad/config.py.
     embed
         Print an iframe, for slides, course pages and forum posts.
-    as_torch
-        Replace the program's torch with minigrad.
     json
         Write {link, length, notes} as JSON.
     """
@@ -81,11 +88,7 @@ def share(
     page = page_of(site)
     with stdout_to_stderr():
         record, notes, there = everything(target, words, passes, args, directions, as_torch)
-        try:
-            opened = None if open is None else tuple(name.strip() for name in open.split(","))
-            drawing = viz.Drawing(record, there, notes, depth=depth, max_nodes=None, open=opened)
-        except UnknownFunction as wrong:
-            raise Usage(str(wrong).removeprefix("draw: ").replace("open names", "--open names", 1)) from wrong
+        drawing = viz.Drawing(record, there, notes, depth=depth, max_nodes=None, open=names_in(open))
         link = f"{page}#r={letters_of(drawing, with_source, contents)}"
     if len(link) > LONGEST:
         raise Usage(too_long(len(link), depth, contents, with_source))

@@ -6,9 +6,7 @@ import ast
 import json as js
 import shutil
 from pathlib import Path
-from typing import Annotated, Any
-
-from cyclopts import Parameter
+from typing import Any
 
 import viz
 
@@ -16,7 +14,7 @@ from .. import text
 from ..errors import Failure, Usage
 from ..programs.function_arguments import inputs
 from ..programs.run_program import Program, show_lines
-from .common import Args, AsTorch, Json, Target, computing, program_of, stdout_to_stderr, working
+from .common import Args, AsTorch, Json, Target, Words, computing, program_of, stdout_to_stderr, working
 
 EXAMPLES = """Examples:
 
@@ -29,7 +27,7 @@ LEAST = 100  # columns that a terminal needs to show both side by side
 def source(
     target: Target,
     /,
-    *words: Annotated[str, Parameter(show=False)],
+    *words: Words,
     args: Args = None,
     as_torch: AsTorch = False,
     json: Json = False,
@@ -40,10 +38,6 @@ def source(
     ----------
     target
         PROG.py:NAME of a tensor or a function, compiled or not.
-    args
-        Arguments for the function, in Python. Default: the program's example_inputs.
-    as_torch
-        Replace the program's torch with minigrad.
     json
         Write the generated programs and the record as JSON.
     """

@@ -13,8 +13,7 @@ from cyclopts import Parameter
 import viz
 
 from ..cards.step_through import Step, walk
-from ..errors import Usage
-from ..graph.functions import UnknownFunction, check_names, opened
+from ..graph.functions import check_names, opened
 from ..view import view_from
 from .common import (
     Args,
@@ -23,6 +22,7 @@ from .common import (
     Losses,
     Pass,
     Target,
+    Words,
     computing,
     print_notes,
     program_of,
@@ -30,7 +30,7 @@ from .common import (
     stdout_to_stderr,
     with_losses,
 )
-from .render_options import Which, check_counts
+from .render_options import Which, check_counts, names_in
 
 EXAMPLES = """Examples:
 
@@ -47,7 +47,7 @@ COLOURS = {"forward": "36", "backward": "31", "jvp": "35"}  # ANSI colour codes
 def step(
     target: Target,
     /,
-    *words: Annotated[str, Parameter(show=False)],
+    *words: Words,
     passes: Pass = "all",
     losses: Losses = None,
     which: Which = WHICH,
@@ -69,8 +69,6 @@ def step(
         Pass to step through.
     losses
         Several tensors, as for render: --from loss_d,loss_g.
-    args
-        Arguments for the function, in Python.
     show
         Parts to show, any of values,grads,maps,shapes,saved,lines. Default: all.
         update and setup add operations, as for render.
@@ -80,8 +78,6 @@ def step(
         Fold a graph with more nodes than this. 0: never.
     open
         Custom Functions whose methods are stepped through, line by line: names separated by commas, all or none.
-    as_torch
-        Replace the program's torch with minigrad.
     json
         Write all steps as a JSON list of {phase, op, title, lines, within}.
     """
@@ -94,11 +90,8 @@ def step(
         record, notes, there = recorded(program, name, passes, args)
         drawing = viz.Drawing(record, there, notes, replace(seen, full=True), depth, max_nodes or None, open="none")
         cards = drawing.cards  # closed: a step says what a closed card says
-        names = [name.strip() for name in open.split(",")]
-        try:
-            check_names(drawing.graph, names)
-        except UnknownFunction as wrong:
-            raise Usage(str(wrong).removeprefix("draw: ").replace("open names", "--open names", 1)) from wrong
+        names = names_in(open)
+        check_names(drawing.graph, names)
         steps = walk(opened(drawing.graph, names), cards, there)
     print_notes(notes)
     if json:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,9 +49,10 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f"Did you mean {near[0]}?" if near else ""
 
 
-def maker(drawing: Drawing, name: str) -> Callable[[], str | bytes]:
-    """Return the function that renders a drawing in a format."""
-    return {"mmd": drawing.mermaid, "txt": drawing.text}.get(name) or getattr(drawing, name)
+def rendered(drawing: Drawing, name: str) -> bytes:
+    """Return the bytes of a drawing in a format."""
+    made = getattr(drawing, {"mmd": "mermaid", "txt": "text"}.get(name, name))()
+    return made if isinstance(made, bytes) else made.encode()
 
 
 def write(path: Path, made: bytes) -> Path:
