@@ -195,7 +195,8 @@ class Drawing:
     def _story(self) -> Graph | None:
         """Return the connected graph of all passes if the program differentiates one of them, and if it is small."""
         asked = {"forward", "backward"} <= set(self.passes) and self.depth is None
-        told = asked and not self.whole.lanes and (stories.is_nested(self.record) or self._shows_step())
+        shows_step = "update" in self.view.show and stories.is_step(self.record)
+        told = asked and not self.whole.lanes and (shows_step or stories.is_nested(self.record))
         if not told:
             return None
         try:
@@ -204,10 +205,6 @@ class Drawing:
             return None  # a picture for each pass is better than none; a record of another program may lack optional fields
         fits = self.max_nodes is None or len(graph.nodes) <= self.max_nodes
         return graph if fits and (not self.view.slide or slide.holds(graph)) else None
-
-    def _shows_step(self) -> bool:
-        """Return True if the picture shows a training step."""
-        return "update" in self.view.show and stories.is_step(self.record)
 
     remark = ""  # a line below the picture in a notebook
     directions: Mapping[str, str] = MappingProxyType({})  # sentences below the passes that do not begin with ones

@@ -17,6 +17,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from .graph.drawn_graph import Graph
 from .notebook.mpl_figure import Figure
+from .programs.run_program import document_of
 from .ranks.timeline import timeline_of_ranks
 from .text import flat, shorten, size
 
@@ -80,8 +81,7 @@ def saved_memory(record: Any) -> Figure:
     >>> float(max(figure.axes[0].lines[0].get_ydata()))
     8000.0
     """
-    document = _document(record)
-    ops = [op for op in document["ops"] if op["phase"] in ("forward", "backward")]
+    ops = [op for op in document_of(record)["ops"] if op["phase"] in ("forward", "backward")]
     kept = kept_bytes(ops)
     figure = Figure(figsize=(8, 3.5), layout="constrained")
     axes = figure.add_subplot(xlabel="operation, in program order", ylabel="saved for backward")
@@ -143,7 +143,7 @@ def histograms(record: Any, most: int = 12) -> Figure:
     >>> [axes.get_title() for axes in histograms(record).axes[:2]]
     ['value', 'gradient']
     """
-    graph = Graph(_document(record))
+    graph = Graph(document_of(record))
     results = [(op["name"], value) for op in graph.ops for value in op["outputs"] if graph.elements(value) > 1]
     if len(results) > most:
         results = [results[round(i * (len(results) - 1) / (most - 1))] for i in range(most)]
@@ -182,10 +182,6 @@ def bins(value: dict | None, most: int = 16) -> tuple[list[float], list[int]]:
         return [float(edge) for edge in edges], [int(count) for count in counts]
     found = summary.get("histogram") or {}
     return found.get("edges", []), found.get("counts", [])
-
-
-def _document(record: Any) -> dict:
-    return record if isinstance(record, dict) else record.to_dict()
 
 
 def _plain(axes: Any) -> None:

@@ -32,12 +32,14 @@ def card(graph: Graph, node: Node, passes: Sequence[str], together: bool = False
     if node.kind == "copy":
         head = [Block("head", [Line([(text.shorten(graph.name(node.outputs[0]), 24), "call")])])]
         return Card(node, head, way=way)
-    if node.kind == "transfer":
-        return _transfer(graph, node, passes, together)
     sections = {"forward": _saved, "backward": _gradients, "jvp": _tangents}
-    extra = {name: section for name in passes if (section := sections[name](graph, node))}
+    waits = (lambda name: travelling.waits(graph, node, name)) if node.kind == "transfer" else lambda name: []
+    extra = {name: section for name in passes if (section := [*waits(name), *sections[name](graph, node)])}
     if together:
         extra = {"together": [block for section in extra.values() for block in section]}
+    labels = [flow_label(graph, edge) if node.is_op and "backward" in passes else [] for edge in node.inputs]
+    if node.kind == "transfer":
+        return _transfer(graph, node, extra, labels)
     if node.kind == "error":
         said = error_blocks(graph, node.record)
         extra = {name: [*said, *extra.get(name, ())] for name in (["together"] if together else passes)}
@@ -47,7 +49,6 @@ def card(graph: Graph, node: Node, passes: Sequence[str], together: bool = False
     body = [block for block in body if block.lines]
     if not node.is_op:
         return Card(node, [leaf_head(graph, node)], body, extra, way=way)
-    labels = [flow_label(graph, edge) if "backward" in passes else [] for edge in node.inputs]
     room = 0 if way.sideways else sum((label_size(label)[0] or 12.0) + GAP for label in labels) - 2 * SIDE
     columns = max(graph.view.columns + 6, int(room / measure("x", "code")))
     head = fold_head(graph, node) if node.kind == "fold" else op_head(graph, node)
@@ -56,18 +57,13 @@ def card(graph: Graph, node: Node, passes: Sequence[str], together: bool = False
     return Card(node, [head], body, extra, _source(graph, node, columns), labels, way, room, above)
 
 
-def _transfer(graph: Graph, node: Node, passes: Sequence[str], together: bool) -> Card:
+def _transfer(graph: Graph, node: Node, extra: dict[str, list[Block]], labels: list[list[Line]]) -> Card:
     """Make the card of a collective or message; it is a Bar if it joins several lanes."""
-    sections = {"forward": _saved, "backward": _gradients, "jvp": _tangents}
-    extra = {name: [*travelling.waits(graph, node, name), *sections[name](graph, node)] for name in passes}
-    if together:
-        extra = {"together": [block for section in extra.values() for block in section]}
-    extra = {name: sorted(some, key=lambda block: block.role != "waited") for name, some in extra.items() if some}
+    extra = {name: sorted(some, key=lambda block: block.role != "waited") for name, some in extra.items()}
     body = [block for value in node.outputs if (block := _value(graph, value, with_name=True)).lines]
     body += special(graph, node, "forward", "value")
     for block in (*body, *(one for section in extra.values() for one in section)):
         block.lane = graph.lane(block.value) if block.value is not None else block.lane
-    labels = [flow_label(graph, edge) if "backward" in passes else [] for edge in node.inputs]
     head, foot, way = travelling.head(graph, node), _source(graph, node, graph.view.columns), WAYS[graph.view.rankdir]
     if len(node.lanes) < 2:
         return Card(node, [head], body, extra, foot, labels, way)

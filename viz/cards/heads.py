@@ -128,7 +128,6 @@ def called(graph: Graph, node: Node) -> tuple[str, str, str]:
 
 
 def fold_head(graph: Graph, node: Node) -> Block:
-    """Return the head of a box of folded operations."""
     """Return the head of a box of several operations: its name, and the operations in it."""
     inner, columns = node.record["folded"], graph.view.columns
     times = inner.get("times", 1)

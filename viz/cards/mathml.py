@@ -41,11 +41,15 @@ class Reader:
         """Return what follows, up to one of the tokens `ends`, which is read as well."""
         made: list[str] = []
         while self.tokens and (token := self.tokens.pop(0)) not in ends:
-            if token in ("^", "_"):
-                made.append(self.script(token, made.pop() if made else "<mrow></mrow>"))
-            else:
-                made.append(self.item(token))
+            self.put(token, made)
         return made
+
+    def put(self, token: str, made: list[str]) -> None:
+        """Add what begins with a token: an exponent or an index is joined to what it belongs to."""
+        if token in ("^", "_"):
+            made.append(self.script(token, made.pop() if made else "<mrow></mrow>"))
+        else:
+            made.append(self.item(token))
 
     def script(self, token: str, base: str) -> str:
         """Return a base with an exponent or an index, or with both."""
@@ -100,10 +104,7 @@ class Reader:
                 rows.append([[]])
             elif token == "&":
                 rows[-1].append([])
-            elif token in ("^", "_"):
-                cell = rows[-1][-1]
-                cell.append(self.script(token, cell.pop() if cell else "<mrow></mrow>"))
             else:
-                rows[-1][-1].append(self.item(token))
+                self.put(token, rows[-1][-1])
         written = ["".join(f"<mtd>{''.join(cell)}</mtd>" for cell in row) for row in rows]
         return f"<mrow><mo>{{</mo><mtable>{''.join(f'<mtr>{row}</mtr>' for row in written)}</mtable></mrow>"

@@ -6,11 +6,9 @@ from .. import text
 from ..graph.backward_passes import after
 from ..graph.drawn_graph import Graph, Node
 from ..view import View
-from .heat import heat_of
+from .heat import BLOCKS, heat_of
 from .lines import amount_of, assigned, formula_lines, with_grad
 from .parts import Block, Line
-
-BARS = "▁▂▃▄▅▆▇█"
 
 
 def parameters(graph: Graph, node: Node) -> list[Block]:
@@ -70,7 +68,7 @@ def bars(graph: Graph, node: Node) -> list[Block]:
     norms = [norm for one in inside if (norm := text.norm_of(graph.values[one])) is not None and math.isfinite(norm)]
     if not norms or not (most := max(norms)):
         return []
-    bars = "".join(BARS[math.ceil(norm / most * (len(BARS) - 1))] for norm in norms[: graph.view.columns])
+    bars = "".join(BLOCKS[math.ceil(norm / most * (len(BLOCKS) - 1))] for norm in norms[: graph.view.columns])
     runs = (f"{bars} 0 … {text.number(most, 3)}", "gives"), ("norms of its parameters' gradients", "sum")
     return [Block("gradient", [Line([run]) for run in runs])]
 

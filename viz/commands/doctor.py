@@ -150,7 +150,8 @@ def cache() -> Iterator[Finding]:
     refused = unwritable(place)
     advice = f"set MINIGRAD_CACHE to a writable folder: each process compiles again ({refused})"
     yield Finding("kernel cache", str(place), advice if refused else "")
-    files = [(f, f.lstat()) for f in sorted(place.iterdir()) if named_like_ours(f)] if place.is_dir() else []
+    is_ours = lambda f: f.name.startswith("minigrad_") or not f.is_dir()  # a kernel by its name, or a file
+    files = [(f, f.lstat()) for f in sorted(place.iterdir()) if is_ours(f)] if place.is_dir() else []
     if foreign := [f.name for f, s in files if cache.distrust(s)]:
         advice = f"chmod 700 {place} and remove them: other users may have written them, so they are not read"
         yield Finding("kernels of other users", foreign, advice)
@@ -169,11 +170,6 @@ def cache() -> Iterator[Finding]:
     if unfinished := [f.name for f, _ in files if f.match(cache.UNFINISHED) and is_stale(f)]:
         advice = "nothing: killed processes left them, the next write removes them"
         yield Finding("unfinished files", unfinished, advice)
-
-
-def named_like_ours(f: Path) -> bool:
-    """Return True if an entry of the cache folder is a file, or has the name of a kernel."""
-    return f.name.startswith("minigrad_") or not f.is_dir()
 
 
 def kernel_key() -> Iterator[Finding]:

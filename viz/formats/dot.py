@@ -11,7 +11,7 @@ from ..cards.content import flow_text, words
 from ..cards.frames import OpenCard, clustered, ends_of
 from ..cards.parts import Card
 from ..graph.backward_passes import passed
-from ..graph.drawn_graph import Edge, Graph
+from ..graph.drawn_graph import Edge, Frame, Graph
 from ..graph.modules import Region
 from ..layout.themes import LIGHT, Theme
 
@@ -68,11 +68,7 @@ def _pass(graph: Graph, cards: dict[str, Card], name: str, prefix: str, theme: T
     drawn = {key: _node(graph, card, name, prefix, theme) for key, card in cards.items()}
     lane = lambda number, inner: _cluster(f"{prefix}lane_{number}", f"label={quoted(graph.lane_title(number))}", inner)
     lines = clustered(graph, drawn, lambda one, inner: _module(one, inner, prefix, theme), lane)
-    for edge in graph.edges:
-        start, end = ends_of(cards, edge, name)
-        ends = f"{quoted(prefix + start)} -> {quoted(prefix + end)}"
-        lines.append(f"  {ends} {_written({'id': quoted(prefix + edge.key), **_edge(edge, cards, name, theme)})}")
-    return lines
+    return lines + [_edge(edge, cards, name, prefix, theme) for edge in graph.edges]
 
 
 def _node(graph: Graph, card: Card, name: str, prefix: str, theme: Theme) -> list[str]:
@@ -115,24 +111,25 @@ def _frame(card: OpenCard, name: str, prefix: str, theme: Theme) -> list[str]:
     style = {"style": "filled", "fillcolor": quoted(look.fill), "color": quoted(look.stroke)}
     about = {"id": quoted(prefix + card.node.key), "class": quoted(f"node {card.node.kind} open"), **style}
     lines = [line for inner in room.cards.values() for line in _node(frame.graph, inner, shown, prefix, theme)]
-    line = {"color": quoted(theme.looks["edge" + frame.hue].stroke)}
-    for edge in frame.graph.edges:
-        start, end = ends_of(room.cards, edge, shown)
-        ends = [quoted(prefix + start), quoted(prefix + end)]
-        more = _edge(edge, room.cards, shown, theme) | line | ({"dir": "back"} if frame.turned else {})
-        joined = " -> ".join(ends[::-1] if frame.turned else ends)
-        lines.append(f"  {joined} {_written({'id': quoted(prefix + edge.key), **more})}")
+    lines += [_edge(edge, room.cards, shown, prefix, theme, frame) for edge in frame.graph.edges]
     return _cluster(prefix + card.node.key, f"graph {_written({'label': quoted(frame.heading), **about})}", lines)
 
 
-def _edge(edge: Edge, cards: dict[str, Card], name: str, theme: Theme) -> dict[str, str]:
-    if name != "backward":
-        return {"class": quoted("edge")}
-    if not edge.flow:
-        return {"class": quoted("edge no-gradient"), "dir": "none", "style": "dotted"}
-    label = quoted(*flow_text(cards, edge), end="\\l")
-    line = quoted(theme.looks["edge-backward"].stroke)
-    return {"class": quoted("edge"), "dir": "back", "label": label, "color": line}
+def _edge(edge: Edge, cards: dict[str, Card], name: str, prefix: str, theme: Theme, frame: Frame | None = None) -> str:
+    """Write an edge of a pass, or of a frame, which has one colour."""
+    ends = [quoted(prefix + key) for key in ends_of(cards, edge, name)]
+    about = {"id": quoted(prefix + edge.key), "class": quoted("edge")}
+    if name == "backward" and not edge.flow:
+        about |= {"class": quoted("edge no-gradient"), "dir": "none", "style": "dotted"}
+    elif name == "backward":
+        about |= {"dir": "back", "label": quoted(*flow_text(cards, edge), end="\\l")}
+        about["color"] = quoted(theme.looks["edge-backward"].stroke)
+    if frame:
+        about["color"] = quoted(theme.looks["edge" + frame.hue].stroke)
+    if frame and frame.turned:
+        about["dir"] = "back"
+        ends.reverse()
+    return f"  {' -> '.join(ends)} {_written(about)}"
 
 
 def _written(attributes: dict[str, str]) -> str:

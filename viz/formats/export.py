@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
 
 from ..layout.picture import Picture, arranged
-from ..layout.shapes import Group, Path, Text
+from ..layout.shapes import Group, Path, Text, shapes
 from ..layout.style import TEXTS, Look
 from ..layout.themes import LIGHT, WHITE, Theme
 
@@ -64,21 +63,13 @@ def without_glyph(pictures: dict[str, Picture]) -> list[str]:
     missing: set[str] = set()
     letters: dict[str, set[str]] = {family: set() for family in FONTS}
     for page in pictures.values():
-        for text in texts(page.items):
-            letters[TEXTS[text.style].family].update(text.text)
+        for text in shapes(page.items):
+            if isinstance(text, Text):
+                letters[TEXTS[text.style].family].update(text.text)
     for family, used in letters.items():
         known = font_manager.get_font(font_manager.findfont(FONTS[family])).get_charmap()
         missing |= {letter for letter in used if ord(letter) not in known and not letter.isspace()}
     return sorted(missing)
-
-
-def texts(items: list) -> Iterator[Text]:
-    """Yield all texts of a picture."""
-    for item in items:
-        if isinstance(item, Group):
-            yield from texts(item.items)
-        elif isinstance(item, Text):
-            yield item
 
 
 @contextmanager

@@ -4,12 +4,12 @@ It is the picture of all passes together, and each part has the step at which it
 without a script: it runs once, or in a loop if the page asks for it; with reduced motion it shows the end at once.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from ..cards.alt import named
 from ..cards.parts import Card
-from ..graph.drawn_graph import Edge, Graph
+from ..graph.drawn_graph import Graph, Node
 from ..layout.drawn_pass import RING, SHAPES, Placed, around, tip_back
 from ..layout.picture import Picture, heading, page
 from ..layout.positions import Layout
@@ -24,6 +24,7 @@ CAPTIONS = {"forward": "Forward: values appear", "backward": "Backward: gradient
 def film(graph: Graph, cards: dict[str, Card], placed: Layout, passes: Sequence[str]) -> Picture:
     """Draw the animated picture; `cards` are those for these passes together."""
     times = Times(graph, passes)
+    backward = times.steps["backward"]
     here = Placed(graph, cards, placed, "together")
     titles = [CAPTIONS[name] for name in passes] + [named(passes).capitalize()]
     made, place = page(graph, cards, placed, passes, titles, passes)
@@ -33,17 +34,19 @@ def film(graph: Graph, cards: dict[str, Card], placed: Layout, passes: Sequence[
         "edges": [*map(here.edge, graph.edges), *_flashes(here, times)],
         "titles": here.titles(),
         "nodes": [_timed(here.card(card), card, times) for card in cards.values()],
-        "sums": [replace(mark, at=times.arrived(int(mark.data["value"]))) for mark in here.sums() if times.backward],
+        "sums": [replace(mark, at=times.arrived(int(mark.data["value"]))) for mark in here.sums() if backward],
         "flows": [
-            replace(label, at=times.backward[edge.target.key])
+            replace(label, at=backward[edge.target.key])
             for edge in graph.edges
             for label in here.label(edge)
-            if edge.target.key in times.backward
+            if edge.target.key in backward
         ],
         "pulses": list(_pulses(here, times)),
     }
     groups = [Group("", name, items, **place) for name, items in layers.items()]
-    made.items = [*_titles(graph, times, titles), *groups, *made.items]
+    starts = [*times.starts.values(), times.end]
+    headings = [heading(graph, *one) for one in zip(titles, starts, [*starts[1:], None])]
+    made.items = [*headings, *groups, *made.items]
     made.end = times.end + REST
     made.beat = min(BEAT, LONGEST / made.end)
     return made
@@ -54,30 +57,23 @@ class Times:
 
     def __init__(self, graph: Graph, passes: Sequence[str]):
         ops = [node for node in graph.nodes if node.is_op]
-        self.forward: dict[str, int] = {}
-        self.backward: dict[str, int] = {}
-        self.jvp: dict[str, int] = {}
+        reached: dict[str, Callable[[Node], bool]] = {
+            "forward": lambda node: True,
+            "backward": lambda node: any(edge.flow for edge in node.inputs),
+            "jvp": lambda node: any(graph.tangent(value) for value in node.outputs),
+        }
+        self.steps: dict[str, dict[str, int]] = {name: {} for name in reached}
         self.starts: dict[str, int] = {}
         now = 0
-        if "forward" in passes:
-            self.starts["forward"] = now
-            for node in ops:
-                self.forward[node.key] = now = now + 1
-        if "backward" in passes:
-            self.starts["backward"] = now = now + 2 if now else 0
-            for node in reversed(ops):
-                if any(edge.flow for edge in node.inputs):
-                    self.backward[node.key] = now = now + 1
-        if "jvp" in passes:
-            self.starts["jvp"] = now = now + 2 if now else 0
-            for node in ops:
-                if any(graph.tangent(value) for value in node.outputs):
-                    self.jvp[node.key] = now = now + 1
+        for name in [one for one in reached if one in passes]:
+            self.starts[name] = now = now + 2 if now else 0
+            for node in filter(reached[name], reversed(ops) if name == "backward" else ops):
+                self.steps[name][node.key] = now = now + 1
         self.end = now + 2
         self.last: dict[int, int] = {}  # value -> when the last contribution to its gradient comes
         for edge in graph.edges:
-            if edge.flow and edge.target.key in self.backward:
-                self.last[edge.value] = max(self.last.get(edge.value, 0), self.backward[edge.target.key])
+            if edge.flow and edge.target.key in self.steps["backward"]:
+                self.last[edge.value] = max(self.last.get(edge.value, 0), self.steps["backward"][edge.target.key])
 
     def arrived(self, value: int) -> int:
         """Return the step at which a value's gradient is complete; the operation that made the value uses it a step later."""
@@ -87,10 +83,10 @@ class Times:
         """Return the step at which a section of a card appears; None if it is there from the start."""
         key = card.node.key
         if role in ("value", "saved"):
-            return self.forward.get(key)
+            return self.steps["forward"].get(key)
         if role == "gradient":
             return max(map(self.arrived, card.node.outputs), default=self.starts["backward"])
-        return self.jvp.get(key, self.starts.get("jvp", 0) + 1) if role == "tangent" else None
+        return self.steps["jvp"].get(key, self.starts.get("jvp", 0) + 1) if role == "tangent" else None
 
 
 def _timed(group: Group, card: Card, times: Times) -> Group:
@@ -104,40 +100,27 @@ def _timed(group: Group, card: Card, times: Times) -> Group:
 
 def _rooms(rooms: list[Group], card: Card, times: Times) -> Iterator[Group]:
     """Yield the rooms of an open node: each appears when its pass arrives, and gives way to the next one."""
-    begin = {name: getattr(times, name).get(card.node.key) for name in times.starts}
+    begin = {name: times.steps[name].get(card.node.key) for name in times.starts}
     seen = [(room, begin.get(room.classes.split()[1])) for room in rooms]
     seen = [(room, at) for room, at in seen if at is not None]
     for (room, at), (_, until) in zip(seen, [*seen[1:], (None, None)]):
         yield replace(room, at=at, until=until)
 
 
-def _titles(graph: Graph, times: Times, titles: list[str]) -> Iterator[Group]:
-    """Yield the heading of each pass, with the steps at which it appears and disappears."""
-    starts = [*times.starts.values(), times.end]
-    for title, start, end in zip(titles, starts, [*starts[1:], None]):
-        yield heading(graph, title, at=start, until=end)
-
-
 def _flashes(here: Placed, times: Times) -> Iterator[Group]:
     """Yield edges in the colour of the pass that runs along them."""
     for edge in here.graph.edges:
-        points = here.placed.routes[edge.key]
-        if edge.flow and edge.target.key in times.backward:
-            line = _line(here, edge, "edge-backward")
-            yield Group("", "pulse", [line, Path(tip_back(points, 0.5), "tip-backward")],
-                        at=times.backward[edge.target.key])  # fmt: skip
-        if here.graph.tangent(edge.value) and edge.target.key in times.jvp:
-            yield Group("", "pulse", [_line(here, edge, "edge-jvp")], at=times.jvp[edge.target.key])
-
-
-def _line(here: Placed, edge: Edge, look: str) -> Path:
-    shape = here.edge(edge).items[0]
-    return Path(shape.steps, look)
+        points, steps = here.placed.routes[edge.key], here.edge(edge).items[0].steps
+        if edge.flow and edge.target.key in times.steps["backward"]:
+            line = [Path(steps, "edge-backward"), Path(tip_back(points, 0.5), "tip-backward")]
+            yield Group("", "pulse", line, at=times.steps["backward"][edge.target.key])
+        if here.graph.tangent(edge.value) and edge.target.key in times.steps["jvp"]:
+            yield Group("", "pulse", [Path(steps, "edge-jvp")], at=times.steps["jvp"][edge.target.key])
 
 
 def _pulses(here: Placed, times: Times) -> Iterator[Group]:
     """Yield a ring around each card at the step that reaches it."""
-    for name, steps in (("forward", times.forward), ("backward", times.backward), ("jvp", times.jvp)):
+    for name, steps in times.steps.items():
         for key, at in steps.items():
             card = here.cards[key]
             x, y = here.way.paper(here.placed.corners[key], card.strip)

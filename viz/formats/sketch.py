@@ -97,6 +97,15 @@ def _node_lines(graph: Graph, cards: dict[str, Card], card: Card, passes: Sequen
     return [*lines, *inside, *back]
 
 
+def across(sides: list[int], crossed: range, joined: list[int]) -> str:
+    """Draw a row that joins some columns, by the sides that each line reaches; it only crosses those in between."""
+    row = ""
+    for i, side in enumerate(sides):
+        row += "─" if i in crossed and not side else "│" if i in crossed and i not in joined else LINES[side]
+        row += "─" if crossed[0] <= i < crossed[-1] else " "
+    return row.rstrip()
+
+
 class Lanes:
     """The columns of values that are still needed, from left to right; None marks a free column."""
 
@@ -126,14 +135,10 @@ class Lanes:
         crossed = range(min(joined), max(joined) + 1)
         for i in joined:
             sides[i] |= (LEFT if i > crossed[0] else 0) | (RIGHT if i < crossed[-1] else 0)
-        bridges = {i for i in crossed if i not in joined and sides[i]}  # lines that the row only crosses
-        row = ""
-        for i, side in enumerate(sides):
-            row += "│" if i in bridges else LINES[side] if side or i not in crossed else "─"
-            row += "─" if crossed[0] <= i < crossed[-1] else " "
+        row = across(sides, crossed, joined)
         self.lanes = [None if i in ended else lane for i, lane in enumerate(self.lanes)]
         self.trim()
-        return [row.rstrip()] if len(set(joined)) > 1 else []
+        return [row] if len(set(joined)) > 1 else []
 
     def out_of(self, node: Node) -> list[str]:
         """Give each output of a node a column; return the row that branches to them, if there are several."""
@@ -149,13 +154,11 @@ class Lanes:
         if len(places) < 2:
             return []
         crossed = range(places[0], places[-1] + 1)
-        row = ""
-        for i, lane in enumerate(self.lanes):
-            side = (UP if i == self.column else 0) | DOWN if i in places else 0
-            side |= (LEFT if i > crossed[0] else 0) | (RIGHT if i < crossed[-1] else 0) if i in places else 0
-            row += LINES[side] if i in places else "│" if lane else "─" if i in crossed else " "
-            row += "─" if crossed[0] <= i < crossed[-1] else " "
-        return [row.rstrip()]
+        sides = [UP | DOWN if lane else 0 for lane in self.lanes]
+        for i in places:
+            sides[i] = DOWN | (UP if i == self.column else 0) | (LEFT if i > crossed[0] else 0)
+            sides[i] |= RIGHT if i < crossed[-1] else 0
+        return [across(sides, crossed, places)]
 
     def trim(self) -> None:
         """Drop free columns at the right."""

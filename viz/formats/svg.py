@@ -7,9 +7,8 @@ import re
 from html import escape
 
 from ..layout.picture import MARGIN, Picture, arranged, looks_of
-from ..layout.shapes import Group, Path, Text
+from ..layout.shapes import Group, Path, Text, shapes
 from ..layout.themes import LIGHT, WHITE, Theme
-from .export import texts
 
 FAMILIES = {
     "sans": "'DejaVu Sans',Verdana,Helvetica,Arial,sans-serif",
@@ -38,8 +37,8 @@ def svg(pictures: dict[str, Picture], alt: str, theme: Theme = LIGHT, remark: st
     below = [Text(MARGIN, height + 12, remark, "note")] if remark else []
     width, height = max(width, *[2 * MARGIN + line.width for line in below], 0), height + 24 * len(below)
     looks = looks_of(pictures.values())
-    parts = [part for page in pictures.values() for one in texts(page.items) for part in one.parts()]
-    styles = {part.style for part in parts} | {line.style for line in below}
+    texts = [one for page in pictures.values() for one in shapes(page.items) if isinstance(one, Text)]
+    styles = {part.style for one in (*texts, *below) for part in one.parts()}
     beat, end = max((page.beat, page.end) for page in pictures.values())
     # inline, since each picture has its own times, but CSS rules apply to all pictures on a page
     time = f' style="--beat:{beat:.2f}s;--end:{end}"' if beat else ""

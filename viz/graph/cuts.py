@@ -1,6 +1,7 @@
 """The words for cuts: operations through which no gradient passes, which have scissors and a sentence in every format."""
 
 from .. import text
+from .backward_passes import line
 from .drawn_graph import Graph, is_cut
 
 SCISSORS = "✂"
@@ -20,7 +21,7 @@ def sentence(graph: Graph, op: dict) -> str:
 
 def said(graph: Graph, call: str, where: dict | None) -> str:
     """Return the sentence for a call and its line."""
-    place = text.source({**(where or {}), "code": ""}).strip() if "lines" in graph.view.show else ""
+    place = line(where) if "lines" in graph.view.show else ""
     return f"no gradient beyond here: {text.shorten(call, 48)}{', ' * bool(place)}{place}"
 
 

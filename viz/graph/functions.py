@@ -6,7 +6,7 @@ tensor has a tag where `forward` makes it and where the other methods read it.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 
 from .. import text
@@ -47,7 +47,7 @@ def opened(graph: Graph, open: Names) -> Graph:
     many = len(graph.nodes)
     for node in functions:
         node.frames = frames(graph, node, chosen, SMALL if open is None else None) if open is None or wanted else {}
-        many += inner_nodes(node)
+        many += inner_nodes(node.frames)
         if open is None and many > FULL:
             return opened(graph, "none")
     for node in functions:
@@ -57,10 +57,11 @@ def opened(graph: Graph, open: Names) -> Graph:
     return graph
 
 
-def inner_nodes(node: Node) -> int:
-    """Return the number of nodes in a node's frame of the pass that has most, and in the frames there."""
-    inside = [frame.graph.nodes for frame in node.frames.values()]
-    return max((len(nodes) + sum(map(inner_nodes, nodes)) for nodes in inside), default=0)
+def inner_nodes(found: dict[str, Frame], opens: Callable[[Node], bool] = lambda node: True) -> int:
+    """Return the number of nodes in the frame of the pass that has most, and in the frames there that open."""
+    inside = [frame.graph.nodes for frame in found.values()]
+    within = lambda nodes: sum(inner_nodes(node.frames, opens) for node in nodes if opens(node))
+    return max((len(nodes) + within(nodes) for nodes in inside), default=0)
 
 
 def named(node: Node) -> set[str]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
+from heapq import heappop, heappush
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -54,6 +57,23 @@ def ids_of(op: dict) -> list[int]:
 def tensors(op: dict) -> list[int]:
     """Return the values that an operation reads."""
     return [value for value in op["inputs"] if not isinstance(value, dict)]
+
+
+def in_order(needs: Mapping[int, Collection[int]]) -> list[int]:
+    """Return numbers so that each comes after those that it needs, and else in their order; without those in a circle.
+
+    >>> in_order({0: [2], 1: [], 2: [1], 3: [4], 4: [3]})
+    [1, 2, 0]
+    """
+    sorter, ready, done = TopologicalSorter(needs), [], []
+    with suppress(CycleError):
+        sorter.prepare()
+    while sorter.is_active():
+        for i in sorter.get_ready():
+            heappush(ready, i)
+        done.append(heappop(ready))
+        sorter.done(done[-1])
+    return done
 
 
 def module_name(levels: Sequence[str]) -> str:

@@ -10,15 +10,14 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from graphlib import TopologicalSorter
-from heapq import heappop, heappush
+from graphlib import CycleError
 
 from minigrad.record.labels import GRAD, SUBSCRIPTS, TANGENT, as_expression, written
 from minigrad.record.labels import tangent as tangent_name
 
 from .. import text
 from . import updates
-from .modules import tensors
+from .modules import in_order, tensors
 from .trimmed_record import parts_of
 from .updates import Put
 
@@ -106,7 +105,7 @@ class Story:
         ops += self.updates()
         made = {value for op in ops for value in op["outputs"]}
         ops += [self.seed(value, *found) for value, found in self.seeds.items() if value not in made]
-        ops = [{**op, "id": number} for number, op in enumerate(self.leading_on(in_order(ops)))]
+        ops = [{**op, "id": number} for number, op in enumerate(self.leading_on(makers_first(ops)))]
         self.names = self.names_of_derivatives()
         used = {op["band"] for op in ops}
         program = {**self.record["program"], "passes": ["forward"]}
@@ -365,20 +364,15 @@ class Story:
         return kept[::-1]
 
 
-def in_order(ops: list[dict]) -> list[dict]:
+def makers_first(ops: list[dict]) -> list[dict]:
     """Return operations so that each comes after those that make its inputs, and else in their order.
 
     Raises CycleError if that is impossible, which no recorded program is.
     """
     maker = {value: i for i, op in enumerate(ops) for value in op["outputs"]}
-    needs = {i: {maker[v] for v in op["inputs"] if isinstance(v, int) and v in maker} - {i} for i, op in enumerate(ops)}
-    sorter, ready, done = TopologicalSorter(needs), [], []
-    sorter.prepare()
-    while sorter.is_active():
-        for i in sorter.get_ready():
-            heappush(ready, i)
-        done.append(i := heappop(ready))
-        sorter.done(i)
+    done = in_order({i: {maker[v] for v in tensors(op) if v in maker} - {i} for i, op in enumerate(ops)})
+    if len(done) < len(ops):
+        raise CycleError("operations need each other")
     return [ops[i] for i in done]
 
 

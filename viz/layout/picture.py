@@ -17,7 +17,7 @@ from ..graph.drawn_graph import Graph
 from . import legend
 from .drawn_pass import Placed
 from .positions import Layout
-from .shapes import Group, Path, Text
+from .shapes import Group, Path, Text, shapes
 
 MARGIN, HEADING = 26.0, 56.0
 TITLES = {"forward": "Forward pass", "backward": "Backward pass", "jvp": "JVP pass: values and tangents"}
@@ -125,15 +125,7 @@ def arranged(pictures: dict[str, Picture]) -> tuple[list[tuple[str, Picture, flo
 
 def looks_of(pictures: Iterable[Picture]) -> set[str]:
     """Return the looks that pictures use."""
-    found: set[str] = set()
-    pending: list = [page.items for page in pictures]
-    while pending:
-        for item in pending.pop():
-            if isinstance(item, Group):
-                pending.append(item.items)
-            elif isinstance(item, Path):
-                found.add(item.look)
-    return found
+    return {one.look for page in pictures for one in shapes(page.items) if isinstance(one, Path)}
 
 
 def headings(graph: Graph, title: str) -> list[Text]:

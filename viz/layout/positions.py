@@ -88,8 +88,7 @@ def side_by_side(graph: Graph, cards: dict[str, Card]) -> Layout:
     """Lay out several processes, each in a lane (ranks/side_by_side.py)."""
     from ..ranks.side_by_side import placed
 
-    corners, routes, width, height, lanes, over = placed(graph, cards)
-    return Layout(corners, routes, width, height, lanes, over=over)
+    return placed(graph, cards)
 
 
 def uncrossed(graph: Graph, cards: dict[str, Card]) -> Layout | None:

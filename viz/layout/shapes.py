@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .style import measure
@@ -76,6 +76,12 @@ class Group:
     at: int | None = None
     until: int | None = None
     scale: float = 1.0
+
+
+def shapes(items: list) -> Iterator[Path | Text]:
+    """Yield all paths and texts of groups."""
+    for item in items:
+        yield from shapes(item.items) if isinstance(item, Group) else [item]
 
 
 def outline(x: float, y: float, width: float, height: float, corners: Sequence[float], form: str) -> list[tuple]:

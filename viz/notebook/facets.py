@@ -5,8 +5,10 @@ The third dimension from the end puts maps side by side, the fourth puts rows of
 
 import base64
 import io
+from typing import Any
 
 import numpy as np
+from PIL import Image
 
 from minigrad.record.grid import reduced
 
@@ -24,21 +26,25 @@ def facets(a: np.ndarray) -> str:
     >>> facets(np.ones((2, 3, 4, 5)))[:22], facets(np.ones((9, 2, 2))).rpartition("<br>")[2]
     ('<img src="data:image/p', '<small>the first 8 of 9 along dimension 0</small>')
     """
-    from PIL import Image
-
     a = a.reshape(1, -1) if a.ndim < 2 else a
     kept = a[tuple([slice(FACETS)] * (a.ndim - 2))] if a.size else np.zeros((1, 1))
     cells = tiles(kept, WIDEST[min(kept.ndim, 3)])
     image = Image.fromarray(colours(cells), "P")
     image.putpalette(PALETTE)
-    out = io.BytesIO()
-    image.save(out, "PNG", transparency=GROUND, optimize=True)
-    data = base64.b64encode(out.getvalue()).decode()
     scale = max(2, min(10, TALL // cells.shape[0], WIDE // cells.shape[1]))
-    style = f"width: {scale * cells.shape[1]}px; max-width: none; image-rendering: pixelated; border: 1px solid #9aa2ad"
+    style = "max-width: none; image-rendering: pixelated; border: 1px solid #9aa2ad"
+    drawn = written(image, scale * cells.shape[1], style, transparency=GROUND, optimize=True)
     left = [f"the first {FACETS} of {n} along dimension {d}" for d, n in enumerate(a.shape[:-2]) if n > FACETS]
     below = "".join(f"<br><small>{one}</small>" for one in left)
-    return f'<img src="data:image/png;base64,{data}" alt="" style="{style}">{below}'
+    return drawn + below
+
+
+def written(image: Image.Image, wide: int, style: str, alt: str = "", **options: Any) -> str:
+    """Return an image as an HTML element of a width in pixels, with its data."""
+    out = io.BytesIO()
+    image.save(out, "PNG", **options)
+    data = base64.b64encode(out.getvalue()).decode()
+    return f'<img src="data:image/png;base64,{data}" alt="{alt}" style="width: {wide}px; {style}">'
 
 
 def tiles(a: np.ndarray, widest: int) -> np.ma.MaskedArray:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import io
 from dataclasses import replace
 from html import escape
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
 from minigrad.arrays.meta import is_meta
 from minigrad.record import schema
@@ -21,7 +20,7 @@ from ..formats.svg import svg
 from ..layout.picture import Picture
 from ..layout.shapes import Group, Text
 from ..layout.style import TEXTS, measure
-from .facets import facets
+from .facets import facets, written
 
 MOST = 30_000  # characters that a display may add to a notebook
 LARGEST = 1_000_000  # elements that are read for a picture, in about 0.2 s
@@ -48,7 +47,9 @@ def display(t: Any, words: str) -> dict[str, str]:
         return {}
     numbers = in_lines(numbers_of(t, words))
     for one in (made, replace(made, shape=())):  # without the indices of rows and columns, if they are too much
-        drawn = pixels(one) if one.form == "image" else faceted(array, one) if one.of else cells(one)
+        drawn = pixels(one) if one.form == "image" else cells(one)
+        if one.form != "image" and one.of:  # more matrices than fit into a row
+            drawn = f"{facets(array)}<br><small>{escape(one.tip.partition(';')[0])}{COLOURS}</small>"
         html = f"{numbers}\n{drawn}"
         if len(html) + len(words) <= MOST:
             return {"text/html": html}
@@ -79,18 +80,10 @@ def cells(made: Heat) -> str:
     return svg({"value": page}, below)
 
 
-def faceted(array: np.ndarray, made: Heat) -> str:
-    """Return the maps of a tensor of more matrices than fit into a row."""
-    return f"{facets(array)}<br><small>{escape(made.tip.partition(';')[0])}{COLOURS}</small>"
-
-
 def pixels(made: Heat) -> str:
     """Return an image as PNG, which takes less room than a path for each colour."""
-    from PIL import Image
-
-    out, below = io.BytesIO(), escape(made.tip.partition("\n")[0])
+    below = escape(made.tip.partition("\n")[0])
     channels = np.rint(255 * np.array(made.panels)).astype(np.uint8)
-    Image.fromarray(channels[0] if len(channels) == 1 else np.moveaxis(channels, 0, -1)).save(out, "PNG")
-    data, wide = base64.b64encode(out.getvalue()).decode(), round(SCALE * made.size[0])
-    style = f"width: {wide}px; image-rendering: pixelated"
-    return f'<img src="data:image/png;base64,{data}" alt="{below}" style="{style}"><br><small>{below}</small>'
+    image = Image.fromarray(channels[0] if len(channels) == 1 else np.moveaxis(channels, 0, -1))
+    drawn = written(image, round(SCALE * made.size[0]), "image-rendering: pixelated", below)
+    return f"{drawn}<br><small>{below}</small>"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import sys
 import uuid
 from pathlib import Path
@@ -17,6 +16,7 @@ from minigrad.record.schema import jsonable
 from .. import text
 from ..drawing import Drawing
 from ..graph.drawn_graph import Graph
+from ..recompute.scopes import elements
 from ..viewer import page
 from ..viewer.shared import output, packed, running_cell
 
@@ -155,14 +155,12 @@ def listed(numbers: Any) -> Any:
 
 def recorded_numbers(graph: Graph, known: dict[str, dict]) -> dict[str, dict]:
     """Return the recorded numbers of values, gradients and tangents by label, as far as the record has all elements."""
-    contents = graph.record.get("contents") or {}
 
     def numbers(value: dict | None) -> Any:
         if value is None:
             return None
-        if (exact := contents.get(str(value["id"]))) is not None:
-            dtype = np.dtype(value["dtype"]).newbyteorder("<")
-            return np.frombuffer(base64.b64decode(exact), dtype).reshape(value["shape"]).tolist()
+        if (exact := elements(graph.record, value["id"])) is not None:
+            return exact.tolist()
         return each(float, (value.get("summary") or {}).get("values"))
 
     parts = {"values": lambda value: value, "grads": lambda value: graph.gradient(value["id"])}

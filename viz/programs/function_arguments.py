@@ -81,11 +81,15 @@ def misfit(function: Any, given: tuple) -> str:
             expected = expected.replace(parameters=[*expected.parameters.values()][own.combined :])
     except (TypeError, ValueError):  # it has no signature
         return ""
-    named = [p.name for p in expected.parameters.values() if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
-    if named:
+    if named := keywords_needed(expected):
         return f"takes {', '.join(named)} by keyword only. --args passes arguments by position: name a function that calls it"
     try:
         expected.bind(*given)
     except TypeError as wrong:
         return f"takes ({', '.join(expected.parameters)}), not the given arguments: {wrong}"
     return ""
+
+
+def keywords_needed(signature: inspect.Signature) -> list[str]:
+    """Return the parameters without a default that a function takes by keyword only, which no command line can give."""
+    return [p.name for p in signature.parameters.values() if p.kind is p.KEYWORD_ONLY and p.default is p.empty]

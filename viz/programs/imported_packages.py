@@ -41,7 +41,7 @@ def run_on_import(
             text = file.read_text(encoding="utf-8", errors="replace")
             pending += modules_imported(text, name, file.name == "__init__.py")
             if OF_TORCH.search(text):
-                found.setdefault(name.partition(".")[0], {})[file] = import_time(tree_of(text.encode()))
+                found.setdefault(name.partition(".")[0], {})[file] = OnImport().visit(tree_of(text.encode()))
         except (OSError, SyntaxError, ValueError):  # importing it raises the error
             continue
     return found
@@ -83,7 +83,14 @@ def modules_imported(text: str, name: str, is_package: bool) -> Iterator[str]:
 
 
 class OnImport(ast.NodeTransformer):
-    """Empties functions, and removes what runs only if the file is the program."""
+    """Empties functions, and removes what runs only if the file is the program.
+
+    >>> print(ast.unparse(OnImport().visit(ast.parse("import torch\\ndef f(): import math"))))
+    import torch
+    <BLANKLINE>
+    def f():
+        pass
+    """
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         """Keep decorators and defaults, which run."""
@@ -101,15 +108,3 @@ class OnImport(ast.NodeTransformer):
         """Remove `if __name__ == "__main__":`."""
         self.generic_visit(node)
         return node.orelse if "__name__" in ast.unparse(node.test) else node
-
-
-def import_time(tree: ast.Module) -> ast.Module:
-    """Remove from a module all statements that do not run when it is imported, and return it.
-
-    >>> print(ast.unparse(import_time(ast.parse("import torch\\ndef f(): import math"))))
-    import torch
-    <BLANKLINE>
-    def f():
-        pass
-    """
-    return OnImport().visit(tree)

@@ -5,7 +5,6 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
 
 STREAMS = ("stdin", "stdout", "stderr")
 
@@ -25,12 +24,10 @@ def kept_process() -> Iterator[None]:
         for number, (kept, name, stream) in enumerate(zip(descriptors, STREAMS, streams)):
             os.dup2(kept, number)
             os.close(kept)
-            setattr(sys, name, reopened(number, stream) if getattr(stream, "closed", False) else stream)
+            if getattr(stream, "closed", False):
+                kind = "w" if number else "r"
+                stream = os.fdopen(number, kind, encoding=stream.encoding, errors="replace", closefd=False)
+            setattr(sys, name, stream)
         sys.path, sys.path[:] = path
         sys.meta_path, sys.meta_path[:] = finders
         builtins.__dict__.update(functions)
-
-
-def reopened(number: int, stream: Any) -> Any:
-    """Return a stream like a closed one, for the same standard file."""
-    return os.fdopen(number, "w" if number else "r", encoding=stream.encoding, errors="replace", closefd=False)

@@ -172,7 +172,8 @@ class Libraries:
         from ..pytorch.torch_recording import TorchRecording
         from ..pytorch.torch_words import tensors_in
 
-        recording = TorchRecording(passes, name, seeds=Seeds(**seeds) if any_given(seeds) else None)
+        given_seeds = Seeds(**seeds) if any(one is not None for one in seeds.values()) else None
+        recording = TorchRecording(passes, name, seeds=given_seeds)
         with self.uncompiled(), recording:
             ours = _recorded(run, passes, name, unseen, times, seeds) if self.minigrad else run()
         theirs = tensors_in(given[0])
@@ -225,11 +226,6 @@ def library_of(fn: Any, args: Any = ()) -> str:
             if any(where.partition(".")[0] == library for where in homes):
                 return library
     return ""
-
-
-def any_given(seeds: dict[str, Any]) -> bool:
-    """Return True if a direction or a gradient is given."""
-    return any(one is not None for one in seeds.values())
 
 
 def _recorded(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from .function_arguments import keywords_needed
 from .libraries import is_drawn, is_module, library_of_tensor, tree_of
 
 if TYPE_CHECKING:
@@ -57,19 +58,18 @@ class Listing:
                 count = sum(p.numel() for p in value.parameters())
                 text = f"{type(value).__name__}, {count:,} parameter{'s' * (count != 1)}"
                 found.modules.append(Named(name, text, lines.get(name)))
-            elif not keywords_needed(value):
-                found.functions.append(Named(name, str(inspect.signature(value)), lines.get(name)))
+            elif not keywords_needed(signature := inspect.signature(value)):
+                found.functions.append(Named(name, str(signature), lines.get(name)))
         return found
 
     @property
-    def names(self) -> list[str]:
-        """The names."""
-        return [one.name for one in (*self.tensors, *self.modules, *self.functions)]
+    def every(self) -> list[Named]:
+        """The names of all kinds."""
+        return [*self.tensors, *self.modules, *self.functions]
 
     def rows(self, file: str) -> Iterator[str]:
         """Yield the lines of the list, with the targets as one types them."""
-        every = [one for kind in (self.tensors, self.modules, self.functions) for one in kind]
-        wide = max((len(f"{file}:{one.name}") for one in every), default=0)
+        wide = max((len(f"{file}:{one.name}") for one in self.every), default=0)
         for kind, named in vars(self).items():
             if named:
                 yield f"{kind}:"
@@ -77,28 +77,19 @@ class Listing:
                 line = f"  line {one.line}" if one.line else ""
                 start = "  the last backward began here" if one.starts_backward else ""
                 yield f"  {f'{file}:{one.name}':{wide}}  {one.description}{line}{start}"
-        if not every:
+        if not self.every:
             yield f"{file} has no name that can be drawn: no tensor with a graph, no module and no function."
 
     def advice(self, file: str) -> str:
         """Return a sentence that tells what to name instead of nothing."""
-        words = [f"{one.name} ({kind})" for kind, ones in
-                 (("a tensor", self.tensors), ("a module", self.modules), ("a function", self.functions))
-                 for one in ones]  # fmt: skip
+        words = [f"{one.name} (a {kind[:-1]})" for kind, ones in vars(self).items() for one in ones]
         if not words:
             return "It also defines no tensor with a graph, no module and no function, so there is nothing to draw."
-        first = [*self.tensors, *self.modules, *self.functions][0].name
-        return f"Name what to draw, such as {file}:{first}. It has {', '.join(words)}."
+        return f"Name what to draw, such as {file}:{self.every[0].name}. It has {', '.join(words)}."
 
     def plain(self, file: str) -> dict[str, Any]:
         """Return the same for --json."""
         return {"file": file, **asdict(self)}
-
-
-def keywords_needed(function: Callable) -> list[str]:
-    """Return the parameters without a default that a function takes by keyword only, which no command line can give."""
-    parameters = inspect.signature(function).parameters.values()
-    return [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
 
 
 def lines_of(text: bytes) -> dict[str, int]:

@@ -163,7 +163,7 @@ class Program:
 
     def drawn(self) -> list[str]:
         """Return the names that can be drawn: the choices of messages."""
-        return Listing.of(self).names
+        return [one.name for one in Listing.of(self).every]
 
     def chosen(self, made: dict, name: str) -> dict:
         """Return the part of a record that leads to its outputs, in the backward pass and the iteration to show."""
@@ -436,12 +436,14 @@ def show_lines(file: str, text: str) -> None:
 
 
 def document_of(rec: Any, part: Callable[[dict], dict] = lambda record: record) -> dict:
-    """Return the record of a recording of either library; PyTorch's computes calls and formulas only for `part`.
+    """Return the record of a recording of either library, or of its dict; PyTorch's computes texts only for `part`.
 
     It has the contents from which a page computes.
     """
     from minigrad import Record
 
+    if isinstance(rec, dict):
+        return rec
     if isinstance(rec, Record):
         return rec.to_dict(contents=True)
     return rec.to_dict() if hasattr(rec, "to_dict") else rec.document(lambda made: part(of_passes(made))).to_dict()

@@ -15,7 +15,8 @@ def text_of(file: str) -> bytes:
     except OSError as refused:  # such as a name that is too long
         raise Usage(f"cannot read {file}: {refused.strerror}.") from refused
     if not there:
-        raise Usage(f"the file {file} does not exist.{_did_you_mean(file)}")
+        same_folder = [path.name for path in place.parent.glob("*.py")]
+        raise Usage(f"the file {file} does not exist. {nearest(place.name, same_folder)}".rstrip())
     if not place.is_file():  # a pipe can be read only once, and linecache reads the lines again later
         raise Usage(
             f"{file} is {'a folder' if place.is_dir() else 'not a file'}. Name a file, or - for the standard input."
@@ -36,10 +37,3 @@ def python_text(file: str, text: bytes) -> str:
         return decode_source(text)
     except (SyntaxError, ValueError, LookupError) as wrong:  # LookupError: its coding line names no text encoding
         raise Usage(f"{file} is not a Python program: {wrong}. Save it as UTF-8.") from wrong
-
-
-def _did_you_mean(file: str) -> str:
-    """Return the question "Did you mean ...?" if a file in the same folder has nearly this name, else ""."""
-    folder = Path(file).parent
-    found = [path.name for path in folder.glob("*.py")] if folder.is_dir() else []
-    return " " + meant if (meant := nearest(Path(file).name, found)) else ""

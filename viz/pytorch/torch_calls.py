@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -29,6 +29,11 @@ class Running(threading.local):
     def __init__(self):
         self.recorders: list[Any] = []
         self.fetching = False  # True while a DataLoader makes a batch
+
+    @property
+    def innermost(self) -> Any:
+        """The recording that sees the calls, or None."""
+        return self.recorders[-1] if self.recorders else None
 
 
 RUNNING = Running()
@@ -68,7 +73,7 @@ def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
     def run(*args: Any, **kwargs: Any) -> Any:
         return super(_SingleLevelFunction, cls).apply(*args, **kwargs)
 
-    recorder = RUNNING.recorders[-1] if RUNNING.recorders else None
+    recorder = RUNNING.innermost
     if recorder is None or recorder.is_paused():
         return run(*args, **kwargs)
     return recorder.call(run, cls.__name__, args, kwargs, cls)
@@ -76,7 +81,7 @@ def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
 
 def from_numpy(*args: Any) -> Any:
     """Replace `torch.from_numpy`, which no mode sees: record the call if this thread is recording."""
-    recorder = RUNNING.recorders[-1] if RUNNING.recorders else None
+    recorder = RUNNING.innermost
     if recorder is None or not sees(recorder, args):
         return FROM_NUMPY(*args)
     return recorder.asked(FROM_NUMPY, args, {})
@@ -84,7 +89,7 @@ def from_numpy(*args: Any) -> Any:
 
 def run_engine(roots: Any, grads: Any, keep: bool, create: bool, *more: Any, **others: Any) -> Any:
     """Replace the function through which PyTorch runs every backward: tell this thread's recording where it begins."""
-    recorder = RUNNING.recorders[-1] if RUNNING.recorders else None
+    recorder = RUNNING.innermost
     if recorder is None or recorder.paused:
         return ENGINE(roots, grads, keep, create, *more, **others)
     with recorder.begins(roots, where(sys._getframe(1)), keep, create):
@@ -100,19 +105,22 @@ def next_batch(iterator: Any) -> Any:
         RUNNING.fetching = False
 
 
+PATCHES: tuple[tuple[Any, str, Callable], ...] = (
+    (torch, "from_numpy", from_numpy),
+    (torch.autograd, "_engine_run_backward", run_engine),
+    (_BaseDataLoaderIter, "__next__", next_batch),
+)
+
+
 @contextmanager
 def watching(recorder: Any) -> Iterator[None]:
     """Pass this thread's calls to the recorder."""
     global everywhere
     with LOCK:
         everywhere += 1
-        if everywhere == 1:
-            torch.from_numpy = from_numpy
-            REPLACED.append((torch, "from_numpy", FROM_NUMPY))
-            torch.autograd._engine_run_backward = run_engine
-            REPLACED.append((torch.autograd, "_engine_run_backward", ENGINE))
-            _BaseDataLoaderIter.__next__ = next_batch
-            REPLACED.append((_BaseDataLoaderIter, "__next__", NEXT_BATCH))
+        for owner, name, instead in PATCHES if everywhere == 1 else ():
+            REPLACED.append((owner, name, getattr(owner, name)))
+            setattr(owner, name, instead)
         _SingleLevelFunction.apply = classmethod(apply)
     RUNNING.recorders.append(recorder)
     try:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -117,26 +117,25 @@ def bottom(t: torch.Tensor) -> torch.Tensor:
     return t
 
 
+def levels(t: torch.Tensor) -> Iterator[torch.Tensor]:
+    """Yield a tensor as each transform of torch.func around it sees it, and then the tensor underneath."""
+    yield t
+    while functorch.is_functorch_wrapped_tensor(t):
+        yield (t := functorch.get_unwrapped(t))
+
+
 def batches(t: torch.Tensor) -> list[int]:
     """Return the batch dimension of each vmap around a tensor, innermost first."""
-    found = []
-    while functorch.is_functorch_wrapped_tensor(t):
-        found += [functorch.maybe_get_bdim(t)] if functorch.is_batchedtensor(t) else []
-        t = functorch.get_unwrapped(t)
-    return found
+    return [functorch.maybe_get_bdim(one) for one in levels(t) if functorch.is_batchedtensor(one)]
 
 
 def edges_of(t: torch.Tensor) -> list[tuple]:
     """Return node and output number of a tensor, at each level of transforms around it and underneath them."""
     found = []
-    while True:
-        try:
-            found += [(t.grad_fn, t.output_nr)] if t.grad_fn is not None else []
-        except RuntimeError:  # PyTorch raises for a view whose base was written in another grad mode
-            return found
-        if not functorch.is_functorch_wrapped_tensor(t):
-            return found
-        t = functorch.get_unwrapped(t)
+    with suppress(RuntimeError):  # PyTorch raises for a view whose base was written in another grad mode
+        for one in levels(t):
+            found += [(one.grad_fn, one.output_nr)] if one.grad_fn is not None else []
+    return found
 
 
 def version(t: torch.Tensor) -> int:

@@ -10,17 +10,14 @@ from itertools import accumulate
 from ..cards.parts import Bar, Card
 from ..graph.drawn_graph import Edge, Graph, Node
 from ..layout.layered import LANE, ROWS, Link, across, curve, neighbours, order, rows_of, stand_ins
+from ..layout.positions import Layout, Point
 from ..layout.style import measure
 
 TITLE, EDGE, APART = 34.0, 18.0, 26.0  # room for a lane's name, beside its cards, between lanes
 
-Point = tuple[float, float]
 
-
-def placed(
-    graph: Graph, cards: dict[str, Card]
-) -> tuple[dict[str, Point], dict[str, list[Point]], float, float, list[tuple[str, Point, Point]], set[str]]:
-    """Return corners of cards, routes of edges, width and height, the lanes' frames, and the edges that pass over bars."""
+def placed(graph: Graph, cards: dict[str, Card]) -> Layout:
+    """Place the cards of several processes."""
     rows = rows_in(graph)
     many = max(rows.values()) + 1
     columns = [Column(graph, cards, rows, lane, many) for lane in range(len(graph.lanes))]
@@ -51,10 +48,8 @@ def placed(
         end = corners[target][0] + cards[target].entry(edge.slot)
         routes[edge.key] = curve([*points, (end, tops[rows[target]]), (end, corners[target][1])])
     height = lows[-1] + EDGE
-    frames = [
-        (graph.lane_title(column.lane), (start, 0.0), (column.width, height)) for start, column in zip(starts, columns)
-    ]
-    return corners, routes, starts[-1] - APART, height, frames, over
+    frame = lambda column, start: (graph.lane_title(column.lane), (start, 0.0), (column.width, height))
+    return Layout(corners, routes, starts[-1] - APART, height, [*map(frame, columns, starts)], over=over)
 
 
 def lane_of(graph: Graph, edge: Edge) -> int:

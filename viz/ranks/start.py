@@ -14,14 +14,9 @@ STARTED = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "SLURM_STEP_NUM_TASK
 INTERRUPTED = 2.0  # seconds in which ranks have to end after Ctrl-C
 
 
-def is_started() -> bool:
-    """Return True if mpiexec or srun started this process."""
-    return any(name in os.environ for name in STARTED)
-
-
 def start(n: int, words: Sequence[str]) -> None:
     """Run the command `minigrad WORDS` on n processes, without its -n; exit with mpiexec's status unless it is 0."""
-    if is_started():
+    if any(name in os.environ for name in STARTED):
         raise Usage("mpiexec already started this command. Leave out -n.")
     if n < 1:
         raise Usage(f"-n {n} is less than 1. Pass 1 or more.")

@@ -5,8 +5,6 @@ Values have the record's ids. What it does not list, such as a part of a gradien
 as another one: a page may change the formula of one edge.
 """
 
-import heapq
-from collections import defaultdict
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
@@ -16,6 +14,7 @@ import numpy as np
 from minigrad.record.labels import tangent
 from minigrad.record.schema import CALLS
 
+from ..graph.modules import in_order
 from ..graph.trimmed_record import mentioned
 from .corners import everywhere
 from .draws import drawn
@@ -275,23 +274,13 @@ class Plan:
         for k, step in enumerate(self.steps):
             for o in step["outputs"]:
                 makers.setdefault(o, k)
-        waiting, users = [], defaultdict(list)
-        for k, step in enumerate(self.steps):
-            needs = {makers[i] for i in flat(step.get("names", {}).values()) if i in makers} - {k}
-            waiting.append(len(needs))
-            for n in needs:
-                users[n].append(k)
-        ready = [k for k, n in enumerate(waiting) if not n]
-        order = []
-        while ready:
-            k = heapq.heappop(ready)
-            order.append(self.steps[k])
-            for user in users[k]:
-                waiting[user] -= 1
-                if not waiting[user]:
-                    heapq.heappush(ready, user)
-        left = [step for k, step in enumerate(self.steps) if waiting[k]]  # a faulty record may go round in circles
-        return order + [{"outputs": step["outputs"], "reason": UNKNOWN} for step in left]
+        needs = {
+            k: {makers[i] for i in flat(step.get("names", {}).values()) if i in makers} - {k}
+            for k, step in enumerate(self.steps)
+        }
+        order = dict.fromkeys(in_order(needs))
+        left = [step for k, step in enumerate(self.steps) if k not in order]  # a faulty record may go round in circles
+        return [self.steps[k] for k in order] + [{"outputs": step["outputs"], "reason": UNKNOWN} for step in left]
 
 
 def places(op: dict) -> dict[str, int]:

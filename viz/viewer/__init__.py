@@ -49,19 +49,17 @@ def page(record: Any, depth: int | None = None, open: Names = None) -> str:
     >>> "<title>&lt;f&gt; · minigrad</title>" in made, made.count("</script>")
     (True, 2)
     """
-    graph = record if isinstance(record, Graph) else Graph(record if isinstance(record, dict) else document_of(record))
+    graph = record if isinstance(record, Graph) else Graph(document_of(record))
     name = text.shorten(graph.record["program"].get("name") or "", 60) or "program"
     live = live_of(graph)
     texts = None if isinstance(live, str) else frozenset([*texts_of(live), *IN_MISTAKES])
-    return page_of(f"{name} · minigrad", _data(graph, depth, open, live), _script(texts))
+    first = "const live = null;\n" if texts is None else library.script(texts)  # what its expressions need
+    return page_of(f"{name} · minigrad", written(graph, depth, open, live), wrapped(first))
 
 
-def written(graph: Graph, depth: int | None, open: Names = None) -> str:
-    """Return the data of a page as the text of its script element."""
-    return _data(graph, depth, open, live_of(graph))
-
-
-def _data(graph: Graph, depth: int | None, open: Names, live: dict | str) -> str:
+def written(graph: Graph, depth: int | None, open: Names = None, live: dict | str | None = None) -> str:
+    """Return the data of a page as the text of its script element; `live` is what it computes from, if that is known."""
+    live = live_of(graph) if live is None else live
     data, address = packed(content(graph, open)), page_at(site())
     if isinstance(live, dict):
         data["values"] = list(data["values"])
@@ -123,17 +121,7 @@ def assembled(names: Sequence[str]) -> str:
     return "\n".join(read(f"{name}.js") for name in names)
 
 
-def whole_script() -> str:
-    """Return the script for any record."""
-    return _wrapped(library.script())
-
-
-def _script(texts: frozenset[str] | None) -> str:
-    """Return the script for records whose expressions are `texts`; None for a record whose numbers cannot be changed."""
-    return _wrapped("const live = null;\n" if texts is None else library.script(texts))
-
-
-def _wrapped(first: str) -> str:
+def wrapped(first: str) -> str:
     """Return all scripts in one function, so that none of their names is global."""
     return f'\n(() => {{\n"use strict";\n{first}\n{assembled(SCRIPTS)}}})();\n'
 

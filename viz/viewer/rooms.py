@@ -6,7 +6,7 @@ from typing import Any
 from .. import text
 from ..cards.heads import called
 from ..graph.drawn_graph import Frame, Graph, Node
-from ..graph.functions import FULL, SMALL, Names, frames, named, names_of, size
+from ..graph.functions import FULL, SMALL, Names, frames, inner_nodes, named, names_of, size
 
 MOST = 40  # operations of a method: the page lists longer ones only beside the drawing
 # by identity, "operation:call" of the calls of methods that the page may compute (recompute/record.py)
@@ -21,7 +21,10 @@ def rooms(graph: Graph, open: Names = None) -> dict[int, dict[str, Any]]:
     calls = {id(ran): f"{n.record['id']}:{k}" for n in functions for k, ran in enumerate(n.record.get("inside", ()))}
     wanted = names_of(open)
     opens = small if open is None else lambda node: not wanted.isdisjoint({"all", *named(node)})
-    many = open is None and len(graph.nodes) + sum(boxes(found) for node, found in made.values() if small(node)) > FULL
+    many = (
+        open is None
+        and len(graph.nodes) + sum(inner_nodes(f, small) for node, f in made.values() if small(node)) > FULL
+    )
     return {
         i: {"rooms": {name: room(one, opens, calls) for name, one in found.items()}, "open": not many and opens(node)}
         for i, (node, found) in made.items()
@@ -32,12 +35,6 @@ def rooms(graph: Graph, open: Names = None) -> dict[int, dict[str, Any]]:
 def small(node: Node) -> bool:
     """Return True if the methods of a custom Function have few operations."""
     return size(node.record) <= SMALL
-
-
-def boxes(found: dict[str, Frame]) -> int:
-    """Return the number of boxes of the pass that has most, those in small Functions included."""
-    inside = [frame.graph.nodes for frame in found.values()]
-    return max((len(nodes) + sum(boxes(node.frames) for node in nodes if small(node)) for nodes in inside), default=0)
 
 
 def room(frame: Frame, opens: Opens, calls: Calls) -> dict[str, Any]:

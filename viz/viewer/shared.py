@@ -14,7 +14,8 @@ from typing import Any
 
 from ..graph.drawn_graph import Graph
 from ..graph.functions import Names
-from . import frame, page, page_of, whole_script, written
+from ..recompute import library
+from . import frame, page, page_of, wrapped, written
 
 PLACE = "@@record@@"
 LOADER = """
@@ -92,7 +93,7 @@ def running_cell() -> tuple[Any, int] | None:
 @cache
 def empty() -> tuple[str, str]:
     """Return the page without data, compressed, and its version."""
-    text = page_of("minigrad", PLACE, whole_script())
+    text = page_of("minigrad", PLACE, wrapped(library.script()))
     return packed(text), hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
