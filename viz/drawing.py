@@ -34,8 +34,8 @@ from .layout.picture import Picture, picture
 from .layout.positions import Layout, graphviz_fault, layout
 from .layout.themes import LIGHT, THEMES, Theme
 from .programs.failures import show_in_notebook
+from .programs.libraries import document_of
 from .programs.recorded import recorded, validated
-from .programs.run_program import document_of
 from .ranks.merge import with_arithmetic
 from .text import counted
 from .view import ADDED, BRIEF, COLORS, PASSES, RANKDIRS, SHOW, SIZES, SMALL, TEXT, View, view_of

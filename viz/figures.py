@@ -17,7 +17,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from .graph.drawn_graph import Graph
 from .notebook.mpl_figure import Figure
-from .programs.run_program import document_of
+from .programs.libraries import document_of
 from .ranks.timeline import timeline_of_ranks
 from .text import flat, shorten, size
 

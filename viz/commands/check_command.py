@@ -219,8 +219,6 @@ def drawn(program: Program, function: Any, given: tuple, one: Outcome) -> viz.Dr
     import minigrad
     from minigrad.testing.function_checks import Case
 
-    from .. import from_torch
-
     assert one.disagreement is not None
     wrong, own = one.disagreement, library(function)
     module = own.module
@@ -234,7 +232,7 @@ def drawn(program: Program, function: Any, given: tuple, one: Outcome) -> viz.Dr
     text = f"def run({', '.join(tensors)}):\n    return {call}{which}\n"
     linecache.cache[INPUT] = (len(text), None, text.splitlines(True), INPUT)  # the recording looks up code lines here
     exec(compile(text, INPUT, "exec"), names)
-    record = minigrad.record if module is minigrad else from_torch
+    record = minigrad.record if module is minigrad else viz.from_torch
     how: Any = {"passes": ("forward", "backward"), "name": f"{function.__name__}, {one.name}"}
     how |= {"inside": True} if module is minigrad else {}  # of PyTorch's, the methods are always recorded
     rec = record(names["run"], *tensors.values(), **how)

@@ -23,8 +23,7 @@ from ..errors import Usage
 from ..graph.backward_passes import of_passes
 from ..graph.trimmed_record import leading_to_outputs
 from ..programs.failures import show_in_notebook
-from ..programs.libraries import Libraries, leaves, library_of_tensor
-from ..programs.run_program import document_of
+from ..programs.libraries import Libraries, document_of, leaves, library_of_tensor
 from ..programs.tensor_names import names_of_tensors, notebook_names
 from ..view import PASSES, WHOLE, View, passes_of, view_from
 from ..viewer.shared import carried_size, data_size

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..cards.error import headline
 from ..graph.trimmed_record import leading_to_outputs
-from .run_program import document_of
+from .libraries import document_of
 from .tensor_names import names_of_tensors, notebook_names
 
 

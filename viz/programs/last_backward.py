@@ -30,7 +30,8 @@ from ..graph.backward_passes import of_passes
 from ..graph.trimmed_record import leading_to_outputs
 from ..text import clean
 from ..view import passes_of
-from .run_program import document_of
+from .failures import record_of_failure
+from .libraries import document_of
 from .tensor_names import names_of_tensors
 
 if TYPE_CHECKING:
@@ -202,7 +203,6 @@ def finish(watch: Watch, place: Path, unnamed: bool, process: int) -> None:
 def picture_of_failure(watch: Watch) -> Drawing | None:
     """Draw the exception that has ended the program; None if none has, or if there is nothing to draw."""
     from ..drawing import Drawing  # as in drawing_of
-    from .failures import record_of_failure
 
     error, rec = getattr(sys, "last_value", None), watch.now
     watch.file = watch.file or getattr(sys.modules.get("__main__"), "__file__", None) or ""

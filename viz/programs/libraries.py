@@ -16,6 +16,8 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
+from ..graph.backward_passes import of_passes
+
 OURS = ("minigrad", "viz")  # no modules of the program
 
 
@@ -250,6 +252,20 @@ def _recorded(
         for root in [history(t) for t in outs if t is not None and t.requires_grad]:
             run_backward(rec, [root], asked=False)
     return rec
+
+
+def document_of(rec: Any, part: Callable[[dict], dict] = lambda record: record) -> dict:
+    """Return the record of a recording of either library, or of its dict; PyTorch's computes texts only for `part`.
+
+    It has the contents from which a page computes.
+    """
+    from minigrad import Record
+
+    if isinstance(rec, dict):
+        return rec
+    if isinstance(rec, Record):
+        return rec.to_dict(contents=True)
+    return rec.to_dict() if hasattr(rec, "to_dict") else rec.document(lambda made: part(of_passes(made))).to_dict()
 
 
 def leaves(tree: Any) -> Iterator[Any]:

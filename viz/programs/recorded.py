@@ -15,8 +15,7 @@ from minigrad.record.validate import NotARecord, validate
 from ..graph import stories
 from ..graph.foreign_graph import is_node, record_of_graph
 from ..layout.directions import instead_of_ones, vanishing
-from .libraries import library_of, library_of_tensor
-from .run_program import document_of
+from .libraries import document_of, library_of, library_of_tensor
 
 
 def validated(record: dict) -> dict:

@@ -23,9 +23,10 @@ from ..formats.files import nearest
 from ..graph.backward_passes import of_passes, passes_from
 from ..graph.trimmed_record import leading_to_outputs
 from . import function_arguments
+from .failures import noted, record_of_failure, recording_in
 from .interrupts import ends_program
 from .kept_process import kept_process
-from .libraries import Libraries, installed, library_of_tensor, needs, runs_later, sources, tree_of
+from .libraries import Libraries, document_of, installed, library_of_tensor, needs, runs_later, sources, tree_of
 from .listing import Listing
 from .notebook_cells import cells_of, run_cells
 from .source_text import python_text, text_of
@@ -312,7 +313,6 @@ class Program:
 
     def failed(self, limit: Limit, failure: Failure) -> list:
         """Note in the recordings of a program that it has raised; raise TooMany if another run must record what led there."""
-        from .failures import noted
         from .long_programs import TooMany
 
         error = failure.__cause__
@@ -332,8 +332,6 @@ class Program:
 
     def record_of_failure(self, rec: Any, name: str) -> dict:
         """Return the record of a program that raised; raise the failure if there is nothing to draw."""
-        from .failures import record_of_failure
-
         assert self.raised is not None
         rec.name_values(names_of_tensors(self.names))
         if (made := record_of_failure(rec, name, self.file)) is None:
@@ -382,8 +380,6 @@ class Program:
     def record_function(self, name: str, passes: Sequence[str], args: str | None) -> tuple[dict, list[str]]:
         """Record a call of the program's function or module `name`."""
         what = self.names[name]
-        from .failures import recording_in
-
         inputs = function_arguments.inputs(self, name, args)
         try:
             rec = self.libraries.record_function(what, inputs, passes, name, times=self.times, **self.seeds)
@@ -433,20 +429,6 @@ def is_of_seeds(error: Exception) -> bool:
 def show_lines(file: str, text: str) -> None:
     """Keep the lines of code that is in no file, for messages and for minigrad.compile."""
     linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
-
-
-def document_of(rec: Any, part: Callable[[dict], dict] = lambda record: record) -> dict:
-    """Return the record of a recording of either library, or of its dict; PyTorch's computes texts only for `part`.
-
-    It has the contents from which a page computes.
-    """
-    from minigrad import Record
-
-    if isinstance(rec, dict):
-        return rec
-    if isinstance(rec, Record):
-        return rec.to_dict(contents=True)
-    return rec.to_dict() if hasattr(rec, "to_dict") else rec.document(lambda made: part(of_passes(made))).to_dict()
 
 
 def defines(text: bytes, name: str) -> bool:

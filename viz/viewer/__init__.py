@@ -19,7 +19,7 @@ from typing import Any
 from .. import text
 from ..graph.drawn_graph import Graph
 from ..graph.functions import Names
-from ..programs.run_program import document_of
+from ..programs.libraries import document_of
 from ..recompute import library
 from ..recompute.record import live_record, texts_of
 from .content import content, packed, summary_of
