@@ -20,7 +20,7 @@ from ..formats.files import nearest, rendered
 from ..programs.function_arguments import arguments
 from ..programs.run_program import Program
 from ..view import passes_of
-from .common import AsTorch, Json, Output, Target, Words, computing, own_words, print_notes, stdout_to_stderr, working
+from .common import AsTorch, Json, Output, Target, Words, computing, print_notes, program_of, stdout_to_stderr, working
 from .render_command import deliver, destination
 
 if TYPE_CHECKING:
@@ -69,10 +69,9 @@ def check(
     json
         Write the results as a JSON list, one entry per Function.
     """
-    file, name = split(target)
+    program, name = program_of(target, words, nameless=True)
     place, kind = destination(output, None, name or "check") if output else (None, "txt")
     place = place and place.absolute()  # the program may change the working directory
-    program = Program.read(file, own_words(words))
     with stdout_to_stderr(), computing(as_torch, program):
         with working(f"running {program.file}"):
             applied = run_noting_arguments(program)
@@ -102,16 +101,6 @@ def check(
         print_notes(["forward and backward agree: nothing to draw"])
     if not all(result.ok for result in results):
         sys.exit(1)
-
-
-def split(target: str) -> tuple[str, str]:
-    """Split PROG.py:NAME into the file and the name; the name is empty for all Functions.
-
-    >>> split("net.py:Cube"), split("net.py")
-    (('net.py', 'Cube'), ('net.py', ''))
-    """
-    file, colon, name = target.rpartition(":")
-    return (file, name) if colon and name.isidentifier() else (target, "")
 
 
 def functions_of(program: Program, name: str, applied: Iterable[type]) -> dict[str, type]:

@@ -145,11 +145,8 @@ def place_of(output: str) -> Path:
 
 
 @contextmanager
-def stdout_to_stderr(wanted: bool = True) -> Iterator[None]:
+def stdout_to_stderr() -> Iterator[None]:
     """Send everything that the program and its libraries print to stderr, so that stdout holds only the picture."""
-    if not wanted:
-        yield
-        return
     sys.stdout.flush()
     kept = os.dup(1)
     os.dup2(2, 1)

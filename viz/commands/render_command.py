@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as js
 import sys
 import webbrowser
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -136,7 +137,8 @@ def render(
     program.draws_failures = not processes.ranks
     which.set(program)
     as_torch = as_torch or processes.ranks  # ranks compute with minigrad
-    with stdout_to_stderr(place is None or json), computing(as_torch, program):
+    apart = stdout_to_stderr() if place is None or json else nullcontext()
+    with apart, computing(as_torch, program):
         if processes.ranks:
             chosen = PASSES[:2] if processes.timeline else requested_passes(passes)
             everything = recorded_by_ranks(program, name, chosen, processes.lanes)

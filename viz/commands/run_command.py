@@ -83,11 +83,9 @@ def port(program: Target, /, *, json: Json = False) -> None:
         raise Usage(f"{made.file} cannot be read: {wrong}. Correct it first.") from wrong
     trees = sources(made.text, folder)
     packages = run_on_import(trees, folder, PACKAGES)
+    own = {made.file if name == "__main__" else file_of(folder, name): tree for name, tree in trees.items()}
     found = []
-    for name, tree in trees.items():
-        file = made.file if name == "__main__" else file_of(folder, name)
-        found += [(str(file), need) for need in needs(tree, trees.values())]
-    for files in packages.values():
+    for files in (own, *packages.values()):
         found += [(str(path), need) for path, tree in files.items() for need in needs(tree, files.values())]
     if json:
         print(js.dumps([{"file": file, **need._asdict()} for file, need in found], indent=1))

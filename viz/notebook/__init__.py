@@ -26,7 +26,8 @@ from ..programs.failures import show_in_notebook
 from ..programs.libraries import Libraries, document_of, leaves, library_of_tensor
 from ..programs.tensor_names import names_of_tensors, notebook_names
 from ..view import PASSES, WHOLE, View, passes_of, view_from
-from ..viewer.shared import carried_size, data_size
+from ..viewer import written
+from ..viewer.shared import carried_size, packed
 from .plain_tensor import MOST, display, in_lines
 from .tree import is_module, tree, tree_of
 
@@ -93,7 +94,7 @@ def brief(drawing: Drawing) -> dict[str, str]:
     does not compute if what it needs for that would take more than half of the room.
     """
     whole = drawing.whole
-    if data_size(whole, drawing.depth, drawing.open) > MOST // 2:
+    if len(packed(written(whole, drawing.depth, drawing.open))) > MOST // 2:
         whole.record = {**whole.record, "contents": None}
     made = drawing.shown(("text/html",))
     room = MOST - sum(map(len, made.values())) + carried_size(made.get("text/html", ""))

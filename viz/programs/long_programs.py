@@ -242,11 +242,8 @@ class Start:
 
 
 @contextmanager
-def silent(wanted: bool = True) -> Iterator[None]:
+def silent() -> Iterator[None]:
     """Print nothing in the block."""
-    if not wanted:
-        yield
-        return
     with open(os.devnull, "w", encoding="utf-8") as nothing, redirect_stdout(nothing), redirect_stderr(nothing):
         yield
 

@@ -10,7 +10,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import redirect_stdout
+from contextlib import nullcontext, redirect_stdout
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -283,7 +283,7 @@ class Program:
                 return results if self.iteration is None else self.of_iteration(name, limit.had)
 
             try:
-                with silent(self.part is not None), limit:
+                with nullcontext() if self.part is None else silent(), limit:
                     apart = {"unseen": True} if "," in name else {}
                     rec = self.libraries.record(run, passes, name, times=self.times, **apart, **self.seeds)
                     return rec if self.raised is None else limit.failed
@@ -359,12 +359,14 @@ class Program:
         if results is None:
             raise Usage(f"{where}, before what to draw was recorded. Name a value that it computes earlier.")
         shown, self.ended = "what had run until then", "interrupted"
-        if limit.paused and limit.ops_then < limit.size.most:
-            shown = f"backward {limit.count_then:,} of {limit.count:,}; what ran later is not kept"
-            self.ended = f"backward {limit.count_then:,} of {limit.count:,}, interrupted"
-        elif limit.paused:
-            shown = f"the first {limit.ops_then:,} operations; what ran later is not kept"
-            self.ended = f"the first {limit.ops_then:,} operations, interrupted"
+        if limit.paused:
+            few = limit.ops_then < limit.size.most
+            part = (
+                f"backward {limit.count_then:,} of {limit.count:,}"
+                if few
+                else f"the first {limit.ops_then:,} operations"
+            )
+            shown, self.ended = f"{part}; what ran later is not kept", f"{part}, interrupted"
         limit.go_on()
         self.notes.append(f"{where}: the picture shows {shown}")
         return results

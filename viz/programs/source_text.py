@@ -11,21 +11,16 @@ def text_of(file: str) -> bytes:
     """Return the bytes of a program's file."""
     place = Path(file)
     try:
-        there = place.exists()
-    except OSError as refused:  # such as a name that is too long
-        raise Usage(f"cannot read {file}: {refused.strerror}.") from refused
-    if not there:
-        same_folder = [path.name for path in place.parent.glob("*.py")]
-        raise Usage(f"the file {file} does not exist. {nearest(place.name, same_folder)}".rstrip())
-    if not place.is_file():  # a pipe can be read only once, and linecache reads the lines again later
-        raise Usage(
-            f"{file} is {'a folder' if place.is_dir() else 'not a file'}. Name a file, or - for the standard input."
-        )
-    if place.suffix == ".json":  # it may also be valid Python
-        raise Usage(f"{file} is not a Python program, but JSON, such as a record. Name a .py file or a notebook.")
-    try:
+        if not place.exists():
+            same_folder = [path.name for path in place.parent.glob("*.py")]
+            raise Usage(f"the file {file} does not exist. {nearest(place.name, same_folder)}".rstrip())
+        if not place.is_file():  # a pipe can be read only once, and linecache reads the lines again later
+            kind = "a folder" if place.is_dir() else "not a file"
+            raise Usage(f"{file} is {kind}. Name a file, or - for the standard input.")
+        if place.suffix == ".json":  # it may also be valid Python
+            raise Usage(f"{file} is not a Python program, but JSON, such as a record. Name a .py file or a notebook.")
         return place.read_bytes()
-    except OSError as refused:
+    except OSError as refused:  # such as a name that is too long
         raise Usage(f"cannot read {file}: {refused.strerror}.") from refused
 
 

@@ -149,9 +149,8 @@ def tracks(under_way: Iterator[Span]) -> list[tuple[Span, int]]:
 
 def draw_rank(axes: Any, own: Sequence[Span], row: Sequence[tuple[Span, int]], view: View, top: float) -> None:
     """Draw the bar of a rank's program, and below it its transfers with their labels, each in its track."""
-    for span in own:
-        if span.kind != "communicating":
-            bar(axes, span, view, top, BAR)
+    for span in [one for one in own if one.kind != "communicating"]:
+        bar(axes, span, view, top, BAR)
     for i, (span, track) in enumerate(row):
         low = top + BAR + APART + track * TRACK
         bar(axes, span, view, low, TRACK - APART)

@@ -67,11 +67,6 @@ def output(graph: Graph, depth: int | None, open: Names = None, name: str = "") 
     return "".join([*parts, f"<script>{LOADER.replace('PLACE', PLACE).replace('HEIGHT', HEIGHT)}</script>"])
 
 
-def data_size(graph: Graph, depth: int | None, open: Names = None) -> int:
-    """Return the number of characters that the data of a viewer take in an output."""
-    return len(packed(written(graph, depth, open)))
-
-
 def carried_size(output: str) -> int:
     """Return the number of characters of an output that are the notebook's only copy of the page, or a whole page."""
     if 'class="minigrad-viewer"' not in output:
