@@ -86,11 +86,6 @@ class View:
         """The largest number of lines of a text; it is higher on slides, which have narrow columns."""
         return 5 if self.slide else 2 if self.brief else 3
 
-    @property
-    def label_columns(self) -> int:
-        """Characters after which the label of an edge is wrapped."""
-        return max(20, self.columns * 3 // 4)
-
 
 WHOLE = View()
 

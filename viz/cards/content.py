@@ -103,7 +103,7 @@ def flow_label(graph: Graph, edge: Edge) -> list[Line]:
     """Return the label of an edge in backward: the formula of the contribution, and its value."""
     if edge.flow is None:
         return []
-    formula, latex, room = formula_of(graph, edge), edge.flow.get("latex"), graph.view.label_columns
+    formula, latex, room = formula_of(graph, edge), edge.flow.get("latex"), max(20, graph.view.columns * 3 // 4)
     if graph.view.brief and formula:
         room = room if len(edge.target.inputs) < 3 else graph.view.columns * 3 // 5  # beside two others
         return [Line([(text.cut(flow_formula(graph, edge), room), "flow")])]

@@ -180,7 +180,8 @@ class Story:
         plain = {**plain, "name": f"{op['name']} backward", "function": None}
         if op.get("call"):
             call, read = self.rewritten(op["call"], {})
-            note = self.batch(zip(op["outputs"], self.inputs_of(op)))
+            of = self.by_id.get(op["of"], {"edges": ()})
+            note = self.batch(zip(op["outputs"], [flow["input"] for flow in of["edges"]]))
             yield {**plain, "call": call or op["call"], "inputs": read or op["inputs"], "note": note}
             return
         of = self.by_id[op["of"]]
@@ -284,11 +285,6 @@ class Story:
         call = f"ones_like({self.values[value]['label']})" if ones else ""
         made = {**plain, "name": "backward", "function": None, "call": call, "inplace": False}
         return {**made, "inputs": [value], "outputs": [gradient]}
-
-    def inputs_of(self, op: dict) -> list[int]:
-        """Return the values whose gradients an entry of a backward pass computes."""
-        of = self.by_id.get(op["of"])
-        return [flow["input"] for flow in of["edges"]] if of else []
 
     def batch(self, pairs: Iterable[tuple[int, int]]) -> str:
         """Return a note on gradients or tangents with more dimensions than their values: vmap computes several at once."""

@@ -8,6 +8,7 @@ lacks, or that gives different numbers, becomes a Function that returns the reco
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from minigrad.tensors.nested import tensors_in
 
 from .torch_graph import Backward
 from .torch_replay import array, function_of, instead, largest, near
-from .torch_values import Call, Noted, inputs_of
+from .torch_values import Call, inputs_of
 
 
 class Chain:
@@ -48,7 +49,15 @@ class Chain:
 
     def held(self, value: int) -> np.ndarray:
         """Return the elements of a value; raise ValueError if minigrad does not support them."""
-        return held(self.theirs.values[value])
+        noted = self.theirs.values[value]
+        if noted.lost:
+            raise ValueError(
+                f"explain: PyTorch's contents are kept up to {KEPT >> 20} MB, and the derivation needs others. "
+                "To fix: explain the program on smaller tensors, or a part of it."
+            )
+        if noted.array is None or noted.array.dtype.kind == "c":
+            raise ValueError("explain: minigrad does not support the program's complex numbers or meta tensors")
+        return noted.array
 
     def tensor(self, value: int) -> Any:
         """Return the tensor for a value; a value that no operation here made becomes a leaf."""
@@ -87,7 +96,7 @@ class Chain:
             outs = list(tensors_in(called(*args, **kwargs)))
         if group.cls is not None or any(group.dims.values()) or not outs:
             return None
-        number = lambda value: array(self.theirs.values[value], group)
+        number = partial(array, self.theirs.values, group)
         read = max([largest(number(one)) for one in group.read], default=0.0)
         return outs if all(near(elements(t), number(o), read) for t, o in zip(outs, group.event.outputs)) else None
 
@@ -104,9 +113,7 @@ class Chain:
         def backward(ctx: Any, *grads: Any) -> tuple:
             return tuple([wrap(gives[value]) if value in gives else None for value in operands])
 
-        if (
-            isinstance(group, Call) and group.cls is not None
-        ):  # an explanation shows the location of the user's backward
+        if isinstance(group, Call) and group.cls is not None:  # an explanation shows where the user's backward is
             theirs = group.cls.backward.__code__
             backward.__code__ = backward.__code__.replace(
                 co_filename=theirs.co_filename, co_firstlineno=theirs.co_firstlineno
@@ -157,15 +164,3 @@ def operations_behind(groups: list[OpEntry], outputs: list[int]) -> list[OpEntry
             found.append(group)
             wanted.update(inputs_of(group.events[0]))
     return found[::-1]
-
-
-def held(value: Noted) -> np.ndarray:
-    """Return the elements of a value; raise ValueError if minigrad does not support them."""
-    if value.lost:
-        raise ValueError(
-            f"explain: PyTorch's contents are kept up to {KEPT >> 20} MB, and the derivation needs others. "
-            "To fix: explain the program on smaller tensors, or a part of it."
-        )
-    if value.array is None or value.array.dtype.kind == "c":
-        raise ValueError("explain: minigrad does not support the program's complex numbers or meta tensors")
-    return value.array

@@ -9,6 +9,7 @@ both compute the same numbers, which is checked here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ class Replay:
     """
 
     def __init__(self, call: Call, values: Sequence[Any], grads: Iterable[dict[int, int]], used: Sequence[int]):
-        self.call, self.values = call, values
+        self.call, self.array = call, partial(array, values, call)
         self.tensors: dict[int, Any] = {}
         self.leaves: dict[int, Any] = {}  # tensors that get a gradient
         function = function_of(call.word)
@@ -67,10 +68,6 @@ class Replay:
                         self.pull(outs, run)
         self.rec.outputs = [self.index[o] for o in used]
         self.rec.settle()
-
-    def array(self, value: int, of: int | None = None) -> np.ndarray:
-        """Return the elements of a value, or of the gradient or tangent `of` one."""
-        return array(self.values[value], self.call, None if of is None else self.values[of])
 
     def given(self, value: int) -> Any:
         """Return an argument: a tensor with its tangent and, if it needs a gradient, a graph."""
@@ -133,17 +130,18 @@ def plain(a: Any) -> Any:
     return tuple(a) if isinstance(a, torch.Size) else a
 
 
-def array(value: Noted, call: Call, of: Noted | None = None) -> np.ndarray:
-    """Return a value's elements as the transforms around it see them: under vmap those of the first example.
+def array(values: Sequence[Noted], call: Call, at: int, of: int | None = None) -> np.ndarray:
+    """Return the elements of the value at a place as the transforms around it see them: under vmap those of the first example.
 
     A gradient or tangent `of` a value has that value's memory layout, if it is computed outside the vmap.
     """
+    value = values[at]
     found = value.array
     if found is None or found.dtype.kind == "c":
         raise Unlike("minigrad has no such numbers")
     dims = call.dims.get(value.index, value.dims)
-    if not dims and of is not None and of.shape == value.shape:
-        dims = call.dims.get(of.index, of.dims)
+    if not dims and of is not None and values[of].shape == value.shape:
+        dims = call.dims.get(of, values[of].dims)
     for d in reversed(dims):
         found = found.take(0, axis=d)
     return found

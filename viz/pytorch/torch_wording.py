@@ -9,6 +9,7 @@ the number that PyTorch computed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -63,8 +64,7 @@ class Words:
     def __init__(self, wording: Wording, op: schema.Op, call: Call, used: Sequence[int]):
         self.op, self.call, self.used = op, call, used
         self.wording, self.label, self.dot = wording, wording.label, wording.tangent
-        self.array = lambda value, of=None: array(values[value], call, None if of is None else values[of])
-        values = wording.rec.values
+        self.array = partial(array, wording.rec.values, call)
 
     def write(self, flows: Sequence[Flow]) -> None:
         """Write call and formulas; the flows belong to the edges."""
