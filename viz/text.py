@@ -9,8 +9,9 @@ import math
 import re
 import textwrap
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import Any
 
 WHOLE = 6  # values with more elements are summarized
 EXPONENT = re.compile(r"e\+?(-?)0*(\d+)")  # e+09, e-07
@@ -51,6 +52,15 @@ def nested(values) -> str:
     if isinstance(values, (list, tuple)):
         return "[" + ", ".join(nested(v) for v in values) + "]"
     return number(values)
+
+
+def each(convert: Callable[[Any], Any], values: Any) -> Any:
+    """Return nested lists with their elements converted.
+
+    >>> each(float, [1, ["nan", "-Infinity"]])
+    [1.0, [nan, -inf]]
+    """
+    return [each(convert, v) for v in values] if isinstance(values, (list, tuple)) else convert(values)
 
 
 def flat(values) -> list:

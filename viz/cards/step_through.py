@@ -6,7 +6,7 @@ followed by the steps of the method that the pass runs.
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 from .. import text
 from ..graph import cuts
@@ -24,10 +24,6 @@ class Step:
     title: str
     lines: list[str]
     within: list[str] = field(default_factory=list)  # the methods around it, outermost first: MyCube.backward
-
-    def to_dict(self) -> dict:
-        """Return the step as a dictionary for JSON."""
-        return asdict(self)
 
 
 def walk(graph: Graph, cards: dict[str, Card], passes: Sequence[str]) -> list[Step]:

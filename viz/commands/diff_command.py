@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as js
 import math
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -51,7 +52,7 @@ def diff(
     with stdout_to_stderr():
         changes = compare(record_of(before, args, as_torch), record_of(after, args, as_torch), tolerance)
     if json:
-        print(js.dumps([change.to_dict() for change in changes], indent=1))
+        print(js.dumps([asdict(change) for change in changes], indent=1))
         return
     for change in changes:
         ids = change.after if change.after is not None else change.before

@@ -11,7 +11,6 @@ import contextlib
 import hashlib
 import importlib
 import importlib.util
-import json
 import os
 import platform
 import shutil
@@ -20,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -351,11 +350,6 @@ def fonts() -> Iterator[Finding]:
             yield Finding(f"font {name}", str(font_manager.findfont(name, fallback_to_default=False)))
         except ValueError:
             yield Finding(f"font {name}", "missing", "pip install --force-reinstall matplotlib, which brings it")
-
-
-def as_json(findings: list[Finding]) -> str:
-    """Return the findings as JSON."""
-    return json.dumps([asdict(f) for f in findings], indent=1, default=str)
 
 
 def show(findings: list[Finding]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as js
 import time
+from dataclasses import asdict
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
@@ -34,10 +35,13 @@ def doctor(*, fix: Annotated[bool, Parameter(negative="", show_default=False)] =
     json
         Write the findings as a JSON list of {name, found, advice}; advice is empty if nothing is wrong.
     """
-    from .doctor import as_json, attempt, examine, mend, show
+    from .doctor import attempt, examine, mend, show
 
     findings = [*(attempt(mend) if fix else []), *examine()]
-    print(as_json(findings)) if json else show(findings)
+    if json:
+        print(js.dumps([asdict(one) for one in findings], indent=1, default=str))
+    else:
+        show(findings)
 
 
 def warmup(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as js
 import os
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -96,7 +96,7 @@ def step(
     print_notes(notes)
     if json:
         program.ends()
-        print(js.dumps([one.to_dict() for one in steps], indent=1))
+        print(js.dumps([asdict(one) for one in steps], indent=1))
     elif sys.stdin.isatty() and sys.stdout.isatty():
         by_hand(steps)
     else:

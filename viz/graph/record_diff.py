@@ -4,7 +4,7 @@ Operations are matched in program order, by name and line; ids may differ.
 """
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from .. import text
@@ -20,10 +20,6 @@ class Change:
     after: int | None
     title: str
     lines: list[str]
-
-    def to_dict(self) -> dict:
-        """Return the change as a dictionary for JSON."""
-        return asdict(self)
 
 
 def compare(before: dict, after: dict, tolerance: float = 1e-6) -> list[Change]:

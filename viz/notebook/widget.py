@@ -46,18 +46,12 @@ class Numbers(dict):
 
 def received(numbers: dict, live: Live) -> Numbers:
     """Return the numbers that the page reports, in whose JSON NaN and infinities are texts."""
-    return Numbers({label: each(float, lists) for label, lists in numbers.items()}, live)
+    return Numbers({label: text.each(number, lists) for label, lists in numbers.items()}, live)
 
 
-def each(convert: Any, lists: Any) -> Any:
-    """Return nested lists with their texts converted.
-
-    >>> each(float, [1, ["nan", "-Infinity"]])
-    [1, [nan, -inf]]
-    """
-    if isinstance(lists, list):
-        return [each(convert, one) for one in lists]
-    return convert(lists) if isinstance(lists, str) else lists
+def number(one: Any) -> Any:
+    """Return a number; NaN and infinities may be texts."""
+    return float(one) if isinstance(one, str) else one
 
 
 SYNCED = {"sync": True, "to_json": lambda numbers, _: jsonable(dict(numbers)), "from_json": received}
@@ -161,7 +155,7 @@ def recorded_numbers(graph: Graph, known: dict[str, dict]) -> dict[str, dict]:
             return None
         if (exact := elements(graph.record, value["id"])) is not None:
             return exact.tolist()
-        return each(float, (value.get("summary") or {}).get("values"))
+        return text.each(number, (value.get("summary") or {}).get("values"))
 
     parts = {"values": lambda value: value, "grads": lambda value: graph.gradient(value["id"])}
     parts["tangents"] = lambda value: graph.tangent(value["id"])

@@ -12,6 +12,7 @@ import numpy as np
 
 from minigrad.record.schema import jsonable
 
+from ..text import each
 from .scopes import elements, flat, leaf_contents
 from .steps import Plan
 
@@ -102,22 +103,20 @@ def content(record: dict, value: dict) -> dict:
     if exact is None:
         summary = {name: value["summary"][name] for name in STATISTICS if name in value["summary"]}
         if "values" in summary and value["dtype"] in SHORT:
-            summary["values"] = shortest(summary["values"])
+            summary["values"] = each(shortest, summary["values"])
         return {"summary": summary}
     kept = np.ascontiguousarray(exact, MEMORY.get(value["dtype"], exact.dtype.newbyteorder("<")))
     return {"content": base64.b64encode(kept.tobytes()).decode()}
 
 
-def shortest(numbers: Any) -> Any:
-    """Return float32 numbers with the fewest digits that they need; one beyond float32 (a damaged record) stays.
+def shortest(number: Any) -> Any:
+    """Return a float32 number with the fewest digits that it needs; one beyond float32 (a damaged record) stays.
 
-    >>> shortest([0.3641519248485565, [1, "nan", 1e300]])
-    [0.36415192, [1, 'nan', 1e+300]]
+    >>> [*map(shortest, (0.3641519248485565, 1, "nan", 1e300))]
+    [0.36415192, 1, 'nan', 1e+300]
     """
-    if isinstance(numbers, list):
-        return [shortest(one) for one in numbers]
-    fits = isinstance(numbers, float) and abs(numbers) <= float(np.finfo(np.float32).max)
-    return float(str(np.float32(numbers))) if fits else numbers
+    fits = isinstance(number, float) and abs(number) <= float(np.finfo(np.float32).max)
+    return float(str(np.float32(number))) if fits else number
 
 
 def trimmed(op: dict) -> dict:

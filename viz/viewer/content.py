@@ -242,7 +242,7 @@ def described(value: dict, name: str, shown: bool = True) -> dict:
         fields["device"] = value["device"]
     summary = (shown and value.get("summary")) or {}
     if "values" in summary:
-        return {**fields, "all": rounded(summary["values"])}
+        return {**fields, "all": text.each(rounded, summary["values"])}
     if not summary:
         return fields
     statistics = [rounded(summary.get(key)) for key in STATISTICS]
@@ -286,17 +286,15 @@ def _sorted(values: Iterable[dict], sorts: list[list]) -> Iterator[dict]:
         yield {"sort": known[sort], **own, **rest}
 
 
-def rounded(numbers: Any) -> Any:
-    """Round numbers, also in nested lists, to the seven digits of a float32; nan and inf become strings for JSON.
+def rounded(number: Any) -> Any:
+    """Round a number to the seven digits of a float32; nan and inf become strings for JSON.
 
-    >>> rounded([[0.1 + 0.2, 5], "nan", float("inf")])
-    [[0.3, 5], 'nan', 'inf']
+    >>> [*map(rounded, (0.1 + 0.2, 5, "nan", float("inf")))]
+    [0.3, 5, 'nan', 'inf']
     """
-    if isinstance(numbers, float):
-        return float(f"{numbers:.7g}") if abs(numbers) < INFINITY else repr(numbers)
-    if isinstance(numbers, (list, tuple)):
-        return [rounded(x) for x in numbers]
-    return numbers if numbers is None or isinstance(numbers, (int, bool)) else text.clean(str(numbers))
+    if isinstance(number, float):
+        return float(f"{number:.7g}") if abs(number) < INFINITY else repr(number)
+    return number if number is None or isinstance(number, (int, bool)) else text.clean(str(number))
 
 
 def apart(edge: Edge) -> list[Edge]:
