@@ -1,6 +1,6 @@
 """A picture in one sentence, for screen readers: the program, its operations in order, result and derivatives."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from .. import text
 from ..graph.backward_passes import which
@@ -38,6 +38,14 @@ def alt(graph: Graph, passes: Sequence[str]) -> str:
             place = f" at {what}" + f" in {name}" * (name != "forward")
             parts += [words.replace(" here", place)] if (words := graph.first_special(name, node)) else []
     return "; ".join(parts) + "."
+
+
+def facts(graph: Graph, of: str, saves: bool) -> Iterator[str]:
+    """Yield what the line below a title says: file, iteration, which backward pass, numbers of ranks and operations, memory."""
+    program, saved = graph.record["program"], graph.saved_bytes() if saves else 0
+    file, operations = text.file_name(program.get("file")), text.counted(graph.operations, "operation")
+    memory = f"{text.size(saved)} saved for backward" if saved else ""
+    yield from filter(None, (text.shorten(file, 60), program.get("iteration"), of, graph.ranks, operations, memory))
 
 
 def named(passes: Sequence[str]) -> str:

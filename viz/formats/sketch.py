@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from .. import text
+from ..cards.alt import facts
 from ..cards.content import flow_text, words
 from ..cards.frames import OpenCard, kinds_in
 from ..cards.heads import called
@@ -72,12 +73,8 @@ def _inside(card: OpenCard, passes: Sequence[str]) -> list[str]:
 
 
 def _heading(graph: Graph, passes: list[str]) -> list[str]:
-    program = graph.record["program"]
-    name, file = text.shorten(program.get("name") or "", 60), text.shorten(text.file_name(program.get("file")), 60)
-    size = 0 if passes == ["jvp"] else graph.saved_bytes()  # which only backward needs
-    saved = f"{text.size(size)} saved for backward" if size else ""
-    counts = text.counted(graph.operations, "operation")
-    first = " · ".join(filter(None, (name, file, program.get("iteration"), graph.ranks, counts, saved)))
+    name = text.shorten(graph.record["program"].get("name") or "", 60)
+    first = " · ".join([*[name] * bool(name), *facts(graph, "", saves=passes != ["jvp"])])
     passed = which(graph.origins) if "backward" in passes else ""
     return [first, "passes: " + ", ".join(passes), *([passed] if passed else [])]
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .. import text
+from ..cards.alt import facts
 from ..cards.parts import Card
 from ..formats import slide
 from ..graph import stories
@@ -130,15 +131,10 @@ def looks_of(pictures: Iterable[Picture]) -> set[str]:
 
 def headings(graph: Graph, title: str) -> list[Text]:
     """Return the title of a picture and the line below it; a jvp pass needs no saved tensors and does not count them."""
-    program = graph.record["program"]
-    what = text.shorten(program.get("name") or "", 60)
+    what = text.shorten(graph.record["program"].get("name") or "", 60)
     of = which(graph.origins) if title == TITLES["backward"] else ""
-    file = text.shorten(text.file_name(program.get("file")), 60)
-    counts = [*filter(None, (program.get("iteration"), of)), *([graph.ranks] if graph.lanes else [])]
-    counts += [text.counted(graph.operations, "operation")]
-    saved = 0 if title == TITLES["jvp"] else graph.saved_bytes()
-    counts += [f"{text.size(saved)} saved for backward"] if saved else []
+    below = " · ".join(facts(graph, of, saves=title != TITLES["jvp"]))
     return [
         Text(MARGIN, MARGIN + 14, title + (f" · {what}" if what else ""), "title"),
-        Text(MARGIN, MARGIN + 33, " · ".join([file, *counts] if file else counts), "note"),
+        Text(MARGIN, MARGIN + 33, below, "note"),
     ]
