@@ -4,6 +4,8 @@ An edge of `maximum` is `where(x >= y, g, 0)` if no elements of x and y are equa
 """
 
 import ast
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from minigrad.formulas import expression as e
@@ -21,51 +23,38 @@ def everywhere(op: dict, formula: str) -> tuple[str, str]:
     if op["name"] in ("maximum", "minimum"):
         if "where" not in formula:
             return formula, HERE.format("equal elements")
-        return e.text(Halves().visit(e.parsed(formula))), ""
+        return e.text(Where((ast.GtE, ast.LtE), halves).visit(e.parsed(formula))), ""
     if op["name"] in ("amax", "amin") and formula.count("==") == 1:  # else the formula has the quotient
         dims = next((a["const"] for a in op["inputs"] if isinstance(a, dict) and isinstance(a["const"], list)), [])
-        return e.text(Shares(dims).visit(e.parsed(formula))), ""
+        return e.text(Where((ast.Eq,), partial(shares, dims)).visit(e.parsed(formula))), ""
     if op["name"] in NORMS and "/" not in formula and "sign" not in formula:
         return formula, HERE.format("these zeros")
     return formula, ""
 
 
-class Halves(ast.NodeTransformer):
-    """Gives both of two equal elements half of the gradient, in `where(x >= y, g, 0)`."""
+class Where(ast.NodeTransformer):
+    """Replaces each `where` whose condition compares with one of some operators."""
+
+    def __init__(self, operators: tuple, instead: Callable[[ast.Compare, ast.Call], str]):
+        self.operators, self.instead = operators, instead
 
     def visit_Call(self, node: ast.Call) -> Any:
-        """Return the call, within another `where` if it compares."""
+        """Return the call, or the text that replaces it as an expression."""
         self.generic_visit(node)
-        if not is_where(node, (ast.GtE, ast.LtE)):
+        if getattr(node.func, "id", "") != "where" or not isinstance(
+            condition := next(iter(node.args), None), ast.Compare
+        ):
             return node
-        condition: Any = node.args[0]
-        text = "where({} == {}, ({}) / 2, {})"
-        return e.parsed(
-            text.format(e.text(condition.left), e.text(condition.comparators[0]), e.text(node.args[1]), e.text(node))
-        )
+        return e.parsed(self.instead(condition, node)) if type(condition.ops[0]) in self.operators else node
 
 
-class Shares(ast.NodeTransformer):
-    """Divides a gradient among equal elements, in `where(x == y, g, 0)`."""
-
-    def __init__(self, dims: list[int]):
-        self.dims = dims
-
-    def visit_Call(self, node: ast.Call) -> Any:
-        """Return the call, with a quotient in it if it compares."""
-        self.generic_visit(node)
-        if is_where(node, (ast.Eq,)):
-            condition = e.text(node.args[0])
-            share = f"({e.text(node.args[1])}) / ({condition}).sum({self.dims}, keepdim=True)"
-            node.args[1] = e.parsed(share)
-        return node
+def halves(condition: ast.Compare, node: ast.Call) -> str:
+    """Give both of two equal elements half of the gradient, in `where(x >= y, g, 0)`."""
+    equal = f"{e.text(condition.left)} == {e.text(condition.comparators[0])}"
+    return f"where({equal}, ({e.text(node.args[1])}) / 2, {e.text(node)})"
 
 
-def is_where(node: ast.Call, operators: tuple) -> bool:
-    """Return True for `where` with one comparison."""
-    condition = node.args[0] if node.args else None
-    return (
-        getattr(node.func, "id", "") == "where"
-        and isinstance(condition, ast.Compare)
-        and type(condition.ops[0]) in operators
-    )
+def shares(dims: list[int], condition: ast.Compare, node: ast.Call) -> str:
+    """Divide a gradient among equal elements, in `where(x == y, g, 0)`."""
+    equal, (_, gradient, other) = e.text(condition), map(e.text, node.args)
+    return f"where({equal}, ({gradient}) / ({equal}).sum({dims}, keepdim=True), {other})"
