@@ -42,7 +42,9 @@ def op_head(graph: Graph, node: Node) -> Block:
             lines[0].right = (shown, "formula")
         else:
             lines += formula_lines(graph, shown, "formula", None, columns)
-    lines += [Line([(line, "formula")]) for line in statements(graph, op)]
+    for statement in op.get("lines", ()):  # of a training step
+        words = text.wrap(text.clean(graph.words(statement)), columns + 10, 3)
+        lines += [Line([(line, "formula")]) for line in words]
     tags = tags_of(graph, node, columns)
     tags += ["output"] * any(value in graph.outputs for value in node.outputs)
     tags += [text.shorten(f"then {', '.join(op['then'])}", columns)] if op.get("then") else []
@@ -94,12 +96,6 @@ def at_once(graph: Graph, op: dict) -> str:
         many = [max((size(g) // size(v) for g, v in flows if size(v)), default=1)]
     many = [n for n in many if n > 1]
     return f"vmap: {' × '.join(map(str, many))} at once" if many else ""
-
-
-def statements(graph: Graph, op: dict) -> list[str]:
-    """Return the lines of a training step."""
-    lines = [text.clean(graph.words(line)) for line in op.get("lines", ())]
-    return [part for line in lines for part in text.wrap(line, graph.view.columns + 10, 3)]
 
 
 def called(graph: Graph, node: Node) -> tuple[str, str, str]:

@@ -52,7 +52,8 @@ class Finding:
 def examine() -> list[Finding]:
     """Run all checks and return their findings.  A check that raises is a finding too."""
     findings: list[Finding] = []
-    for look in (versions, switches, processor, products, threads, memory, cache, kernel_key, cuda, pictures):
+    machine = versions, switches, processor, products, threads, memory, cache, kernel_key, cuda
+    for look in (*machine, layout_engine, fonts):
         findings += attempt(look)
     return findings
 
@@ -310,12 +311,6 @@ def gpu_compiler() -> Iterator[Finding]:
         yield Finding("numba-cuda", importlib.import_module("numba_cuda").__version__)
     except Exception as e:
         yield Finding("numba-cuda", f"{type(e).__name__}: {e}", 'pip install --upgrade numba-cuda "numpy<2.5"')
-
-
-def pictures() -> Iterator[Finding]:
-    """Check the layout engine and the fonts of pictures."""
-    yield from attempt(layout_engine)
-    yield from attempt(fonts)
 
 
 def layout_engine() -> Iterator[Finding]:

@@ -6,6 +6,7 @@ import json as js
 import sys
 import webbrowser
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -184,7 +185,7 @@ def listed(target: str, words: tuple[str, ...], as_torch: bool, json: bool) -> N
             program.run()
         found = Listing.of(program, roots.began_from)
     if json:
-        return print(js.dumps(found.plain(program.file)))
+        return print(js.dumps({"file": program.file, **asdict(found)}))
     for row in found.rows(program.file):
         print(clean(row))
 

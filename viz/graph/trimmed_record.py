@@ -154,7 +154,7 @@ def histories(record: dict, parameters: set[int]) -> set[int]:
     update_of = {v: rounds[op["id"]] for op in ops if parts[op["id"]] == "update" for v in op["outputs"]}
     found: set[int] = set()
     following: set[tuple[int, int]] = set()  # values that a later update made, each with its round
-    for op in filter(writes, ops):
+    for op in [op for op in ops if op["phase"] == "update" and op["inplace"]]:
         before, after, now = op["inputs"][0], op["outputs"][0], rounds[op["id"]]
         if after not in parameters and (before in parameters or (before, now) in following):
             found.add(op["id"])
@@ -165,11 +165,6 @@ def histories(record: dict, parameters: set[int]) -> set[int]:
             found.add(op["id"])
             wanted |= {v for v in tensors(op) if v not in update_of or update_of[v] == rounds[op["id"]]}
     return found
-
-
-def writes(op: dict) -> bool:
-    """Return True if an operation writes, without gradients, to a parameter or to an optimizer's state."""
-    return op["phase"] == "update" and bool(op["inplace"])
 
 
 def rounds_of(record: dict) -> dict[int, int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .function_arguments import keywords_needed
@@ -86,10 +86,6 @@ class Listing:
         if not words:
             return "It also defines no tensor with a graph, no module and no function, so there is nothing to draw."
         return f"Name what to draw, such as {file}:{self.every[0].name}. It has {', '.join(words)}."
-
-    def plain(self, file: str) -> dict[str, Any]:
-        """Return the same for --json."""
-        return {"file": file, **asdict(self)}
 
 
 def lines_of(text: bytes) -> dict[str, int]:

@@ -8,7 +8,7 @@ the number that PyTorch computed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -64,7 +64,8 @@ class Words:
     def __init__(self, wording: Wording, op: schema.Op, call: Call, used: Sequence[int]):
         self.op, self.call, self.used = op, call, used
         self.wording, self.label, self.dot = wording, wording.label, wording.tangent
-        self.array = partial(array, wording.rec.values, call)
+        values: Any = wording.rec.values
+        self.array: Callable[..., np.ndarray] = partial(array, values, call)
 
     def write(self, flows: Sequence[Flow]) -> None:
         """Write call and formulas; the flows belong to the edges."""
