@@ -43,9 +43,7 @@ def main(tokens: list[str] | None = None) -> None:
 
     from .commands.app import app
     from .commands.common import given
-    from .errors import Failure, Usage, is_users
-    from .formats.slide import TooMuch
-    from .graph.functions import UnknownFunction
+    from .errors import Failure, Undrawable, Usage, is_users
     from .text import clean
 
     given[:] = words
@@ -60,7 +58,7 @@ def main(tokens: list[str] | None = None) -> None:
         sys.exit(_say(f"minigrad: {wrong} See minigrad --help.", 2, words))
     except Usage as wrong:
         sys.exit(_say(clean(f"minigrad: {wrong}"), 2, words))
-    except (TooMuch, UnknownFunction) as wrong:
+    except Undrawable as wrong:
         what = str(wrong).removeprefix("draw: ").replace("open names", "--open names", 1)
         sys.exit(_say(clean(f"minigrad: {what}"), 2, words))
     except Failure as failed:

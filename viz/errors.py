@@ -24,6 +24,10 @@ class Usage(Exception):
         return cls(". ".join(sentences) + ".")
 
 
+class Undrawable(ValueError):
+    """A picture cannot be drawn as requested; the message ends with the fix."""
+
+
 class Failure(Exception):
     """The user's program failed; the message is its traceback."""
 

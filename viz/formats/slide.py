@@ -15,6 +15,7 @@ from math import inf
 
 from ..cards.frames import card_of
 from ..cards.parts import Card
+from ..errors import Undrawable
 from ..graph.drawn_graph import Edge, Graph
 from ..graph.fold import fold
 from ..layout import legend
@@ -33,7 +34,7 @@ RUN = 0.97  # the price of such an edge: as bad as type three percent smaller
 Placed = tuple[Graph, dict[str, Card], Layout]
 
 
-class TooMuch(ValueError):
+class TooMuch(Undrawable):
     """The graph does not fit on a slide."""
 
 

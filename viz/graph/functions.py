@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 
 from .. import text
+from ..errors import Undrawable
 from . import cuts
 from .backward_passes import beginning
 from .drawn_graph import Edge, Frame, Graph, Node
@@ -22,7 +23,7 @@ Names = str | Iterable[str] | None  # the custom Functions to open; "all", "none
 HUES = {"forward": "", "backward": "-backward", "jvp": "-jvp"}
 
 
-class UnknownFunction(ValueError):
+class UnknownFunction(Undrawable):
     """A Function to open is not in the picture."""
 
 
