@@ -149,6 +149,7 @@ def put(base, part, index):
 # %% wrong write: look first, then write
 def write(x, new):
     base = x if x.base is None else x.base
+    base.node.value = base.node.value.copy()
     x.memory.array[x.index] = new.value
     x.memory.version += 1
     if not base.node.parents:
@@ -160,6 +161,7 @@ def write(x, new):
     base = x.base or x
     if len(base.node.parents) == 0:
         raise RuntimeError("this is a leaf")
+    base.node.value = np.array(base.node.value)
     base.node = put(base.node, new, x.index) if x.base else new
     x.memory.version += 1
     x.memory.array[x.index] = new.value
