@@ -55,8 +55,14 @@ class Value(Operators):
         self.number = next(created)
 
 
+def guards(ctx):
+    """Return what must not change before backward: nothing until step 5."""
+    return []
+
+
 def wrap(function, ctx, args, result):
     """Return the node of a result, or a node for each of several."""
+    ctx.guards = guards(ctx)
     if not isinstance(result, tuple):
         return Value(result, args, function, ctx)
     ctx.shapes = [np.shape(one) for one in result]
@@ -76,13 +82,15 @@ def incoming(node, g):
 
 def contributions(node, g):
     """Yield each parent that is a node, and what it gets when the gradient of the node is g."""
+    for guard in node.ctx.guards if node.parents else ():
+        guard.open()
     gs = node.op.backward(node.ctx, *incoming(node, g)) if node.parents else ()
     for parent, part in zip(node.parents, gs if isinstance(gs, tuple) else (gs,)):
         if isinstance(parent, Value) and part is not None:
             yield parent, unbroadcast(part, parent.value.shape)
 
 
-lessons.keep(Value, wrap, incoming, contributions)
+lessons.keep(Value, guards, wrap, incoming, contributions)
 
 # %% [markdown]
 # ## 2. Apply
@@ -135,11 +143,12 @@ class Add(Function):
 
 
 class Mul(Function):
-    """The product."""
+    """The product; an argument is saved only if the gradient of the other one needs it."""
 
     @staticmethod
     def forward(ctx, x, y):
-        ctx.save_for_backward(x, y)
+        for_x, for_y = ctx.needs_input_grad
+        ctx.save_for_backward(x if for_y else 0.0, y if for_x else 0.0)
         return x * y
 
     @staticmethod
@@ -152,12 +161,12 @@ class Sum(Function):
 
     @staticmethod
     def forward(ctx, x):
-        ctx.save_for_backward(x)
+        ctx.zeros = np.broadcast_to(0.0, x.shape)  # the shape is enough
         return x.sum()
 
     @staticmethod
     def backward(ctx, g):
-        return sum_pull(g, *ctx.saved_tensors)
+        return sum_pull(g, ctx.zeros)
 
 
 class Exp(Function):

@@ -13,6 +13,8 @@
 # - write to a tensor and to its views, and keep all histories correct
 
 # %%
+import weakref
+
 import numpy as np
 from engine import *
 
@@ -44,19 +46,26 @@ lessons.predict(
 # %% [markdown]
 # ## 1. A promise
 #
-# The memory counts the writes to it. Who saves it also notes the count. Write `Saved(memory)`. Its method `open()` returns
-# `memory.array`, or raises a `RuntimeError` with both versions if there was a write since.
+# The memory of an array counts the writes to it. A `Saved` notes the count at the time of saving. Write `Saved(memory)`. Its
+# method `open()` returns `memory.array`, or raises a `RuntimeError` with both versions if there was a write since.
 
 
 # %%
 class Memory:
     """An array that several tensors may share, and the number of writes to it."""
 
+    known = weakref.WeakValueDictionary()  # by the id of the array
+
     def __init__(self, array):
         self.array, self.version = array, 0
 
 
-lessons.keep(Memory)
+def memory_of(array):
+    """Return the one memory of an array."""
+    return Memory.known.setdefault(id(array), Memory(array))
+
+
+lessons.keep(Memory, memory_of)
 
 
 # %%
@@ -69,7 +78,21 @@ class Saved:
 lessons.check("Saved", Saved)
 
 # %% [markdown]
-# ## 2. A part
+# ## 2. Every Function saves so
+#
+# After forward, `wrap` makes the node and keeps `guards(ctx)`, which is empty until now. Before backward, `contributions` opens
+# each guard. Write `guards(ctx)`: return a list with a `Saved` for the memory of each array in `ctx.saved_tensors`. Then a write
+# to what any Function has saved is an error instead of a wrong gradient.
+
+
+# %%
+def guards(ctx): ...
+
+
+lessons.check("guards", guards)
+
+# %% [markdown]
+# ## 3. A part
 #
 # A view such as `x[0]` shares the memory of `x`. To a graph it is an operation. Write `take(base, index)`: define a Function inside
 # it, whose forward returns a copy of `x[index]`, and apply it to the node `base`. Which gradient have the numbers that are
@@ -83,7 +106,7 @@ def take(base, index): ...
 lessons.check("take", take)
 
 # %% [markdown]
-# ## 3. A part replaced
+# ## 4. A part replaced
 #
 # A write to a part is an operation, too: it makes the whole anew, with `part` at `index`. The old numbers there no longer matter.
 # Write `put(base, part, index)` for two nodes.
@@ -119,7 +142,7 @@ class Tensor:
 
 def tensor(node):
     """Return a tensor for a node."""
-    return Tensor(Memory(node.value), node)
+    return Tensor(memory_of(node.value), node)
 
 
 def view(x, index):
@@ -130,11 +153,12 @@ def view(x, index):
 lessons.keep(Tensor, tensor, view)
 
 # %% [markdown]
-# ## 4. A write
+# ## 5. A write
 #
-# Write `write(x, new)`: `new` is a node that was computed from the tensor's numbers. Copy its value into the memory at `x.index`,
-# and count the write. Then the base needs a new node: `new` itself, or, if `x` is a view, the old node of the base with `new` put
-# in. Refuse a leaf with a `RuntimeError` before anything changes: a base whose node has no parents.
+# Write `write(x, new)`: `new` is a node that was computed from the tensor's numbers. Refuse a leaf with a `RuntimeError` before
+# anything changes: a base whose node has no parents. Give the base's node a copy of its value, so that it shows the numbers of its
+# time. Copy the value of `new` into the memory at `x.index`, and count the write. Then the base needs a new node: `new` itself, or,
+# if `x` is a view, the old node of the base with `new` put in.
 
 
 # %%
@@ -144,7 +168,20 @@ def write(x, new): ...
 lessons.check("write", write)
 
 # %% [markdown]
-# ## 5. All views follow
+# The derivative of `exp` is its result, which it saves. What if a program writes into it?
+
+# %%
+leaf = Value(np.array([1.0, 2.0]))
+x = tensor(exp(leaf))
+write(x, mul(x.node, 10.0))
+try:
+    backward(total(x.node))
+except RuntimeError as e:
+    print("RuntimeError:", e)
+    draw(x.node)
+
+# %% [markdown]
+# ## 6. All views follow
 #
 # After a write, the nodes of other views are out of date. They need not know at once: it is enough to look when one is used. Write
 # `history(x)`: return the tensor's node. If `x` is a view and the memory's version is not the one that it has `seen`, take its part

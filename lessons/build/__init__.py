@@ -46,6 +46,7 @@ HEADER = '''"""My autograd engine."""
 
 import heapq
 import itertools
+import weakref
 
 import numpy as np
 

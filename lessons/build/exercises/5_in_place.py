@@ -4,6 +4,7 @@ import numpy as np
 
 from lessons.build.oracle import close, is_class, names_of, same_gradients
 from lessons.exercise import Wrong, exercise
+from lessons.failure import short
 
 INDICES = {"x[1]": 1, "x[1:3]": slice(1, 3), "x[::2]": slice(None, None, 2)}
 
@@ -55,6 +56,41 @@ def Saved(answer):
         raise Wrong("a Saved that was made after the write refuses, too: only later writes count") from e
     if memory.version != 6:
         raise Wrong("Saved changes the version of the memory: only a write does")
+
+
+@exercise(
+    "memory_of(array) is the one memory of an array. Whoever writes to the array counts there.",
+    "One Saved for each array of ctx.saved_tensors, made now: a list, not a generator.",
+)
+def guards(answer):
+    """Each Function is guarded where its node is made, so none of them can forget it."""
+    known = names_of(answer)
+    memory_of, x, y = known["memory_of"], fresh(3), fresh(2)
+    ctx, empty = known["Context"]((True, True)), known["Context"]((True,))
+    ctx.save_for_backward(x, y)
+    made = answer(ctx)
+    if made is None:
+        raise Wrong("it returns None: is there a return?")
+    if not isinstance(made, (list, tuple)):
+        raise Wrong(f"it returns {short(made)}, expected a list: the versions are noted now, not when somebody looks")
+    if len(made) != 2 or len(answer(empty)):
+        raise Wrong(f"a context that saved 2 arrays has {len(made)} guards, one that saved none {len(answer(empty))}")
+    if not all(isinstance(one, known["Saved"]) for one in made):
+        raise Wrong(f"a guard is {short(made[0])}, expected a Saved")
+    if [one.open() is array for one, array in zip(made, (x, y))] != [True, True]:
+        raise Wrong("the guards do not open the saved arrays, in their order")
+    memory_of(x).version += 1
+    for one, array in zip(made, ("x", "y")):
+        try:
+            one.open()
+        except RuntimeError:
+            if array == "y":
+                raise Wrong("a write to one array is noticed at another: each has its memory") from None
+        else:
+            if array == "x":
+                raise Wrong("a write to a saved array is not noticed: ask for its memory with memory_of")
+    if ctx.saved_tensors[0] is not x or ctx.saved_tensors[1] is not y:
+        raise Wrong("the context has lost its arrays: backward needs them")
 
 
 @exercise(
@@ -120,7 +156,7 @@ def leaf_and_tensor(known, x):
 
 
 @exercise(
-    "base = x if x.base is None else x.base. Look at base.node.parents before you write.",
+    "base = x if x.base is None else x.base. Look at base.node.parents, and copy base.node.value, before you write.",
     "memory.array[x.index] = new.value; version += 1; then base.node = new, or put(base.node, new, x.index) for a view.",
 )
 def write(answer):
@@ -137,6 +173,10 @@ def write(answer):
         if index is not None:
             factor[:] = 2.0
             factor[index] = 10.0
+        if not np.array_equal(old.value, 2 * x):
+            raise Wrong(
+                f"after a write to {what} the old node of the base has the new numbers: give it a copy of its value before"
+            )
         if np.allclose(t.memory.array, 2 * x):
             raise Wrong(f"after a write to {what} the memory has the old numbers: assign to memory.array[x.index]")
         close(t.memory.array, factor * x, f"the memory after a write to {what}")
@@ -155,6 +195,15 @@ def write(answer):
         if leaf.grad is None:
             raise Wrong(f"after a write to {what} no gradient reaches the leaf: the new node must have parents")
         close(leaf.grad, factor * weights, f"the gradient of the leaf after a write to {what}")
+    leaf = known["Value"](x.copy())
+    t = known["tensor"](known["exp"](leaf))
+    answer(t, mul(t.node, 10.0))
+    try:
+        backward(total(t.node))
+    except RuntimeError:
+        pass
+    else:
+        close(leaf.grad, 10 * np.exp(x), "a write to the result that exp has saved raises nothing, and the gradient")
     for what, index in {"a leaf": None, "a view of a leaf": slice(1, 3)}.items():
         t = known["tensor"](known["Value"](x.copy()))
         target = t if index is None else view(t, index)

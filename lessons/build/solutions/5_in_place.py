@@ -11,6 +11,12 @@ class Saved:
         return self.memory.array
 
 
+# %% guards
+def guards(ctx):
+    """Return a Saved for each array that a context has saved."""
+    return [Saved(memory_of(array)) for array in ctx.saved_tensors]
+
+
 # %% take
 def take(base, index):
     """Return the part base[index] as a node; backward puts the gradient of the part back to its place."""
@@ -56,6 +62,7 @@ def write(x, new):
     base = x if x.base is None else x.base
     if not base.node.parents:
         raise RuntimeError("a leaf must not be written to: its gradient would belong to numbers that are gone")
+    base.node.value = base.node.value.copy()
     x.memory.array[x.index] = new.value
     x.memory.version += 1
     base.node = new if x is base else put(base.node, new, x.index)

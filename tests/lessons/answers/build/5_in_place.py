@@ -48,6 +48,46 @@ class Saved:
 # self.memory, self.version = memory, memory.version -> self.memory, self.version = memory, 0  # RuntimeError
 # return -> self.memory.version += 0 if self.version < 6 else 1; return  # changes the version
 
+# %% right guards
+def guards(ctx):
+    made = []
+    for array in ctx.saved_tensors:
+        made.append(Saved(memory_of(array)))
+    return tuple(made)
+
+# %% wrong guards: has its memory
+def guards(ctx):
+    shared = memory_of(ctx.saved_tensors[0]) if ctx.saved_tensors else None
+
+    class One(Saved):
+        def __init__(self, array):
+            super().__init__(shared)
+            self.kept = array
+
+        def open(self):
+            super().open()
+            return self.kept
+
+    return [One(array) for array in ctx.saved_tensors]
+
+# %% wrong guards: lost its arrays
+def guards(ctx):
+    found, ctx.saved_tensors = [Saved(memory_of(array)) for array in ctx.saved_tensors], ((), ())
+    return found
+
+# %% changes guards
+# return -> pass;  # returns None
+# [Saved(memory_of(array)) for array in ctx.saved_tensors] -> (Saved(memory_of(a)) for a in ctx.saved_tensors)  # expected a list
+# memory_of(array) -> Memory(array)  # is not noticed
+# memory_of(array) -> memory_of(array.copy())  # do not open the saved arrays
+# Saved(memory_of(array)) -> memory_of(array)  # expected a Saved
+# Saved(memory_of(array)) -> array  # expected a Saved
+# in ctx.saved_tensors -> in ctx.saved_tensors[:1]  # has 1 guards
+# in ctx.saved_tensors -> in ctx.saved_tensors[::-1]  # in their order
+# in ctx.saved_tensors -> in (*ctx.saved_tensors, np.ones(2))  # has 3 guards
+# [Saved(memory_of(array)) for array in ctx.saved_tensors] -> Saved(memory_of(ctx.saved_tensors))  # expected a list
+# [Saved(memory_of(array)) for array in ctx.saved_tensors] -> []  # has 0 guards
+
 # %% right take
 def take(base, index):
     class Take(Function):
@@ -109,6 +149,7 @@ def put(base, part, index):
 # %% wrong write: look first, then write
 def write(x, new):
     base = x if x.base is None else x.base
+    base.node.value = base.node.value.copy()
     x.memory.array[x.index] = new.value
     x.memory.version += 1
     if not base.node.parents:
@@ -120,11 +161,13 @@ def write(x, new):
     base = x.base or x
     if len(base.node.parents) == 0:
         raise RuntimeError("this is a leaf")
+    base.node.value = np.array(base.node.value)
     base.node = put(base.node, new, x.index) if x.base else new
     x.memory.version += 1
     x.memory.array[x.index] = new.value
 
 # %% changes write
+# drop base.node.value = base.node.value.copy()  # has the new numbers
 # if not base.node.parents: -> if False:  # may be written to
 # if not base.node.parents: -> if not x.node.parents:  # a view of a leaf
 # raise RuntimeError("a leaf must not be written to: its gradient would belong to numbers that are gone")
