@@ -207,6 +207,9 @@ def test_transforms_are_the_layer_of_what_runs_in_them(f, names, shape):
     """Of numbers, nodes keep a single one in each example."""
     record = viz.from_torch(lambda x: torch.vmap(torch.func.grad(f))(x) * 2, leaf(*shape))
     assert [(op.name, op.layer) for op in ops(record)] == [*[(n, ["vmap", "grad"]) for n in names], ("mul", [])]
+    seen = [(view.layer, view.inputs) for view in ops(record)[0].views]
+    assert seen == [("vmap", [list(shape[1:])]), ("grad", [list(shape[1:])])]
+    assert viz.draw(record).text().count(f"vmap: {shape[0]} at once") == len(names)
 
 
 def test_the_program_runs_once_and_leaves_grad_alone():

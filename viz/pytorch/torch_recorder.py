@@ -31,7 +31,7 @@ from .torch_cuts import Cuts, has_history, reason
 from .torch_graph import Backward, run_now, same
 from .torch_inside import BACK, Crossings, Inside, look_into
 from .torch_tangents import Tangents
-from .torch_values import Call, Kind, batches, bottom, edges_of, is_freed, is_leaf, memory, numbers, version
+from .torch_values import Call, Kind, batches, bottom, edges_of, is_freed, is_leaf, memory, numbers, sights, version
 from .torch_wording import TorchWording
 from .torch_words import (
     MADE,
@@ -280,14 +280,14 @@ class Recorder(Backward):
         kind.names = [label for label, _ in labelled]
         made.event.cls = kind
         made.event.inputs = [given[id(one)][1] if id(one) in given else {"const": one} for _, one in labelled]
+        made.event.views = sights([one for _, one in labelled if id(one) in given])
         made.events = (made.event,)
         self.groups.append(made)
         return made
 
     def layers(self) -> list[str]:
         """Return the active transforms of torch.func, outermost first."""
-        stack = torch._C._functorch.get_interpreter_stack() or []
-        return [str(one.key()).rsplit(".", 1)[-1].lower() for one in stack]
+        return [name for name, _ in sights([])]
 
     def saved(self, t: torch.Tensor, call: Call) -> int | None:
         """Return the value of a tensor that a node saves, also in another shape; None for a number in the program's text."""

@@ -129,6 +129,15 @@ def batches(t: torch.Tensor) -> list[int]:
     return [functorch.maybe_get_bdim(one) for one in levels(t) if functorch.is_batchedtensor(one)]
 
 
+def sights(tensors: list[torch.Tensor]) -> list[tuple[str, list[list[int]]]]:
+    """Return the name of each active transform of torch.func, outermost first, and the shapes of tensors as it sees them."""
+    found = []
+    for one in functorch.get_interpreter_stack() or []:
+        seen = [next(each for each in levels(t) if functorch.maybe_get_level(each) <= one.level()) for t in tensors]
+        found.append((str(one.key()).rsplit(".", 1)[-1].lower(), [list(each.shape) for each in seen]))
+    return found
+
+
 def edges_of(t: torch.Tensor) -> list[tuple]:
     """Return node and output number of a tensor, at each level of transforms around it and underneath them."""
     found = []
