@@ -19,9 +19,6 @@ WORDED = re.compile(r"\b(min|mean|max|all|nan|inf) (?=[-\d]|inf|nan)")  # a numb
 BREAKS = re.compile(r"(?<=.)[(,]|\w(?=\.[A-Za-z])")
 ROW = re.compile(r"\[[^\[\]]*\]")  # of a matrix, and an index
 BLANKS = re.compile("[\t\r\n\u2028\u2029]")
-INDEXED = re.compile(r"\w+\[([^\[\]]+)\]( = .+)?")  # the call of an operation that reads or writes a part
-# formulas that write into a part, with the tensor that they write
-PUT = re.compile(r"\bpad\((\w+)|(?:\b(\w+)|\))\.(?:index_(?:copy|put)|(?:select|slice|diagonal)_scatter)\(")
 WORDS = ("nan", "inf", "-inf")  # of a record, for the numbers that JSON lacks
 PAIRS = {"(": ")", "[": "]", "{": "}"}
 OPERATORS = ",+-*/@%<>=&|^"
@@ -354,22 +351,6 @@ def cut(formula: str, width: int) -> str:
         if (char == "(" or char == " " and before in OPERATORS) and i + 2 + len(closing) <= width:
             best = f"{formula[: i + 1]}…{closing}"
     return best or shorten(formula, width)
-
-
-def in_brackets(op: dict, formula: str) -> str:
-    """Return the contribution of an operation with an index as it is written by hand, with the index; "" for another one.
-
-    >>> in_brackets({"call": "w[:2]"}, "pad(g, (0, 2))"), in_brackets({"call": "a[1] = b"}, "g.select_scatter(p, 0, 1)")
-    ('zeros[:2] = g', 'g, with [1] = 0')
-    >>> in_brackets({"call": "p[i]"}, "zeros_like(p).index_put((i,), g, accumulate=True)")
-    'zeros[i] += g'
-    """
-    made = INDEXED.fullmatch(op.get("call") or "")
-    if not made or not (put := PUT.search(formula)):
-        return ""
-    g = put[1] or put[2] or "g"
-    adds = "+" * ("accumulate=True" in formula)
-    return f"{g}, with [{made[1]}] = 0" if made[2] else f"zeros[{made[1]}] {adds}= {g}"
 
 
 def wrap(text: str, width: int, most: int) -> list[str]:

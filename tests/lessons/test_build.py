@@ -102,10 +102,10 @@ def test_from_step_5_on_a_write_to_what_a_function_saved_raises_and_nodes_keep_t
     engine = {}
     exec(build.state(6), engine)
     Value, exp, mul, tensor, view, write = (engine[k] for k in ("Value", "exp", "mul", "tensor", "view", "write"))
-    for part in (..., slice(0, 1)):
+    for index in (..., slice(0, 1)):
         node = exp(Value([1.0, 2.0]))
         x = tensor(node)
-        target = x if part is ... else view(x, part)
+        target = x if index is ... else view(x, index)
         write(target, mul(engine["history"](target), 10.0))
         assert node.value.tolist() == np.exp([1.0, 2.0]).tolist() and x.memory.array[0] == 10 * np.exp(1)
         with pytest.raises(RuntimeError, match="version 0, but the memory is at version 1"):

@@ -19,7 +19,7 @@ from ..ranks import travelling
 from .error import error_blocks
 from .heads import called, fold_head, leaf_head, op_head
 from .heat import Heat, heat_of
-from .lines import amount_of, assigned, formula_lines, with_grad
+from .lines import amount_of, assigned, formula_lines, in_brackets, with_grad
 from .parameters import bars, gradients_of_parameters, parameters, tangents_of_parameters
 from .parts import ABOVE, CLOSE, GAP, NARROW, ROOM, SIDE, TIGHT, Bar, Block, Card, Line, label_size
 
@@ -110,7 +110,7 @@ def flow_label(graph: Graph, edge: Edge) -> list[Line]:
     # the only label of a card may be nearly as wide as the card
     alone = len(edge.target.inputs) == 1 and not graph.view.slide
     columns = graph.view.columns - 6 if alone else room
-    if written := text.in_brackets(edge.target.record, formula):
+    if written := in_brackets(edge.target.record, formula):
         formula, latex = written, None
     lines = formula_lines(graph, formula, "flow", latex, columns, owner=edge.flow) if formula else []
     return lines + given_lines(graph, edge, columns)
@@ -119,7 +119,7 @@ def flow_label(graph: Graph, edge: Edge) -> list[Line]:
 def flow_formula(graph: Graph, edge: Edge) -> str:
     """Return the formula of a contribution as plain text; a record without formulas gives the local derivative's name."""
     formula = formula_of(graph, edge)
-    return text.clean(graph.said(text.in_brackets(edge.target.record, formula) or formula, edge.flow or {}))
+    return text.clean(graph.said(in_brackets(edge.target.record, formula) or formula, edge.flow or {}))
 
 
 def formula_of(graph: Graph, edge: Edge) -> str:

@@ -9,7 +9,7 @@ from ..graph import cuts
 from ..graph.drawn_graph import Graph, Node, is_detached
 from ..graph.functions import summary
 from .error import named_by_error
-from .lines import formula_lines
+from .lines import formula_lines, in_brackets
 from .parts import Block, Line, Run
 
 METHOD = re.compile(r"([\w.]+(?:\[\w+\])?)\.(\w+)\((.*)\)")  # the call of a method of a value
@@ -112,7 +112,7 @@ def called(graph: Graph, node: Node) -> tuple[str, str, str]:
     call, of = op.get("call") or "", op.get("forward")  # the operation whose gradient it computes
     if op["phase"] == "backward":
         of = next((one for one in graph.record["ops"] if one["id"] == op.get("of")), None)
-    if call := text.clean(graph.words(of and text.in_brackets(of, call) or call)):
+    if call := text.clean(graph.words(of and in_brackets(of, call) or call)):
         same = call.startswith(name + "(") or call.startswith(name + ".apply(")
         return (name, call[len(name) :].removeprefix(".apply"), "") if same else (name, "", call)
     if op.get("lines") or not op["inputs"] and op["id"] == graph.failing:

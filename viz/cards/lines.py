@@ -1,4 +1,7 @@
-"""Lines of text on cards: an amount under a name, and a formula in parts or in LaTeX."""
+"""Lines of text on cards: an amount under a name, and a formula in parts, with an index in brackets, or in LaTeX."""
+
+import ast
+import re
 
 from .. import text
 from ..graph.drawn_graph import Graph
@@ -8,6 +11,9 @@ from . import mathematics
 from .heat import Heat
 from .parts import Line
 
+INDEXED = re.compile(r"\w+\[([^\[\]]+)\]( = .+)?")  # the call of an operation that reads or writes a part
+PUT = {"pad": 0, "index_put": 1, "index_copy": 2}  # functions that write into zeros, and the place of what they write
+SCATTER = {"select_scatter", "slice_scatter", "diagonal_scatter"}
 READABLE = 0.7  # a formula that needs a smaller scale than this to fit is not typeset
 
 
@@ -33,6 +39,40 @@ def formula_lines(
     formulas = [line_of(whole), *(f"{name} = {said(part)}" for name, part in parts.items())]
     most = graph.view.lines if graph.view.slide else 2 * graph.view.lines  # enough lines to show the whole formula
     return [Line([(line, style)]) for one in formulas for line in text.wrap(one, columns, most)]
+
+
+def in_brackets(op: dict, formula: str) -> str:
+    """Return the contribution of an operation with an index as it is written by hand, with the index; "" for another one.
+
+    >>> in_brackets({"call": "w[:2]"}, "pad(g, (0, 2))"), in_brackets({"call": "a[1] = b"}, "g.select_scatter(p, 0, 1)")
+    ('zeros[:2] = g', 'g, with [1] = 0')
+    >>> in_brackets({"call": "p[i]"}, "zeros_like(p).index_put((i,), g, accumulate=True)")
+    'zeros[i] += g'
+    >>> in_brackets({"call": "x[1]"}, "a + pad(g.expand(1), (1, 0))")
+    'a, with [1] += g'
+    """
+    made = INDEXED.fullmatch(op.get("call") or "")
+    try:
+        call = ast.parse(formula, mode="eval").body if made else None
+    except SyntaxError:
+        return ""
+    if isinstance(call, ast.BinOp) and isinstance(call.op, ast.Add):  # of the contributions to a gradient
+        before, term = ast.unparse(call.left), in_brackets(op, ast.unparse(call.right))
+        if " = zeros" in term:
+            return in_brackets(op, before)
+        return f"{before}, with {term.removeprefix('zeros').replace(' = ', ' += ')}" if term[:5] == "zeros" else ""
+    if not made or not isinstance(call, ast.Call):
+        return ""
+    method = call.func if isinstance(call.func, ast.Attribute) else None
+    name = method.attr if method else getattr(call.func, "id", "")
+    if made[2] and method and name in SCATTER:
+        return f"{ast.unparse(method.value)}, with [{made[1]}] = 0"
+    if name not in PUT or len(call.args) <= PUT[name]:
+        return ""
+    given = call.args[PUT[name]]
+    if isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) and given.func.attr == "expand":
+        given = given.func.value
+    return f"zeros[{made[1]}] {'+' * ('accumulate=True' in formula)}= {ast.unparse(given)}"
 
 
 def assigned(name: str, amount: str, style: str, view: View, sign: str = "=") -> list[Line]:

@@ -123,7 +123,8 @@ class Story:
             self.note_seed(plain, op)
             yield from self.backward(plain, op)
         elif op["phase"] == "jvp" and "jvp" in op.get("layer", ()):
-            yield from self.pushed(plain, self.by_id[op["of"]])
+            of = self.by_id[op["of"]]
+            yield from self.pushed({**plain, "forward": self.by_id.get(of["of"])}, of)
 
     @property
     def first_backward(self) -> int:
