@@ -5,6 +5,7 @@ import inspect
 import io
 import re
 import textwrap
+import warnings
 from pathlib import Path
 
 import minigrad
@@ -92,8 +93,8 @@ def picture(mistake: Mistake, folder: Path) -> str:
     """Draw an error with sizes that do not fit, or one of backward; return what shows it, or "" for any other mistake."""
     if isinstance(mistake.says, str):
         return ""
-    quiet = contextlib.redirect_stdout(io.StringIO())
-    with quiet, contextlib.suppress(mistake.says), MODES[mistake.under](), minigrad.record(inside=True) as rec:
+    quiet, unwarned = contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(action="ignore")
+    with quiet, unwarned, contextlib.suppress(mistake.says), MODES[mistake.under](), minigrad.record(inside=True) as rec:
         mistake.wrong()
     made = (
         None if rec.failure is None or not rec.failure.knows else record_of_failure(rec, title(mistake), "program.py")

@@ -1,5 +1,7 @@
 """The questions below pictures, "Try it": the picture's own page gives the answer when the number is dragged."""
 
+import re
+
 import pytest
 
 from lessons import lessons
@@ -32,10 +34,11 @@ def chromium():
 def drawing(one):
     """Return the first picture of a lesson."""
     text = one.path.read_text(encoding="utf-8")
-    program, _, rest = text.partition("\ndraw(")
+    first = re.search(r"^(?:picture = )?((draw|live)\(.*)$", text, re.MULTILINE)
     names = {"__name__": "__main__"}
-    exec(compile(program, one.path.name, "exec"), names)
-    return eval(f"draw({rest.partition(chr(10))[0]}", names)
+    exec(compile(text[: first.start()], one.path.name, "exec"), names)
+    made = eval(first[1], names)
+    return made.drawing if first[2] == "live" else made
 
 
 @pytest.mark.parametrize("number", TRIED)
