@@ -68,7 +68,10 @@ def same_gradients(
     close(out.value, right.detach().numpy(), f"{what}: the result")
     g = np.random.default_rng().uniform(0.5, 2.0, size=right.shape).round(2)
     wanted = minigrad.autograd.grad(right, theirs, minigrad.tensor(g))
-    backward(out, g)
+    incoming = g.copy()
+    backward(out, incoming)
+    if not np.array_equal(incoming, g):
+        raise Wrong(f"{what}: backward writes into the incoming gradient, which others read too: make a new array")
     plain = minigrad.autograd.grad(oracle(*theirs), theirs, minigrad.tensor(np.ones(g.shape)))
     for number, (leaf, grad, ones) in enumerate(zip(leaves, wanted, plain)):
         which = f"{what}: the gradient of argument {number}"
@@ -84,3 +87,11 @@ def same_gradients(
             if np.shape(leaf.grad) == tuple(grad.shape) and np.allclose(leaf.grad, -grad.numpy()):
                 raise Wrong(f"{which} has the wrong sign")
         close(leaf.grad, grad.numpy(), which)
+        if not np.array_equal(leaf.value, arrays[number]):
+            raise Wrong(f"{what}: backward changes the value of argument {number}: make a new array")
+    first = f(*map(Value, arrays))
+    f(*[Value(a + 1) for a in arrays])
+    backward(first, g.copy())
+    for number, (parent, grad) in enumerate(zip(first.parents, wanted)):
+        if isinstance(parent, Value) and not np.allclose(parent.grad, grad.numpy()):
+            raise Wrong(f"{what}: another call before backward changes the gradients: each call has its own arrays, on ctx")
