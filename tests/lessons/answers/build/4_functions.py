@@ -57,7 +57,7 @@ class Function:
 # -     def backward(ctx, g):
 # +     def backward(ctx, g):
 
-# %% wrong MatMul: each call has its own arrays
+# %% wrong MatMul: keep each call's arrays on its ctx
 # -         ctx.save_for_backward(x, y)
 # +         MatMul.kept = x, y
 # -         x, y = ctx.saved_tensors
