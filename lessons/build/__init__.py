@@ -67,9 +67,24 @@ def keep(*things: Any) -> None:
         source = source_of(thing)
         name = thing.__name__
         if (engine := sys.modules.get("engine")) is not None:
+            keep_lines(engine)
             setattr(engine, name, thing)
         if (place := Path(ENGINE)).exists():
             place.write_text(put(place.read_text(encoding="utf-8"), name, source), encoding="utf-8")
+
+
+def keep_lines(engine: types.ModuleType) -> None:
+    """Keep the lines that the loaded engine was made of: tracebacks read them while the file gets others."""
+    file, loaded = str(Path(ENGINE).absolute()), engine.__spec__
+    if engine.__file__ == file and getattr(engine, "lines_of", None) is not loaded:
+        text = Path(file).read_text(encoding="utf-8")
+        linecache.cache[file] = (
+            len(text),
+            None,
+            text.splitlines(keepends=True),
+            file,
+        )  # without a time it is never read again
+        engine.lines_of = loaded  # a reload makes another
 
 
 def put(text: str, name: str, source: str) -> str:

@@ -3,6 +3,9 @@
 import ast
 import inspect
 import json
+import sys
+import traceback
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -124,6 +127,24 @@ def test_keep_replaces_one_definition_and_leaves_the_rest(tmp_path, monkeypatch)
     assert "@property" not in text
     build.keep(quick)
     assert place.read_text(encoding="utf-8") == text
+
+
+def test_tracebacks_show_the_lines_of_the_loaded_engine_while_the_file_changes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "engine", raising=False)
+    Path("engine.py").write_text(
+        "def quick(): ...\n\n\ndef fails(x):\n    return 1 / x  # this line\n", encoding="utf-8"
+    )
+    import engine
+
+    for _ in range(2):
+        build.keep(quick)  # three lines instead of one
+        with pytest.raises(ZeroDivisionError) as raised:
+            engine.fails(0)
+        assert traceback.extract_tb(raised.tb)[-1].line == "return 1 / x  # this line"
+        assert inspect.getsource(engine.fails).startswith("def fails(x):")
+    monkeypatch.delitem(sys.modules, "engine")
 
 
 def test_what_has_no_source_is_not_kept():
