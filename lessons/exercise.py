@@ -54,6 +54,7 @@ SIGNS = {"right": "✓", "wrong": "✗", "open": "○"}
 GIVEN = 80  # characters of an answer in a report
 given_by_drag: dict[str, float] = {}  # answers to which a live picture was dragged (dragged.py)
 SECONDS = 20  # of the processor's time for a check
+CLOCK = 20  # seconds on the clock: a loop that sleeps ends, too
 COLOURS = {"right": "#2e7d32", "wrong": "#c62828", "open": "#757575"}
 
 
@@ -110,7 +111,7 @@ def check(name: str, answer: Any, student: str = "") -> Verdict:
     """Judge an answer to the exercise `name`: right, wrong and why, or still open.
 
     An exercise of the bank is judged with the numbers of `student`.  A wrong answer raises nothing, even if its code fails, and
-    one that loops without end is stopped after SECONDS.  Raises ValueError if there is no such exercise.
+    one that loops without end is stopped after SECONDS or CLOCK.  Raises ValueError if there is no such exercise.
 
     >>> check("three_uses", ...)
     ○ three_uses: not answered yet. Replace the dots with your answer; lessons.hint("three_uses") helps.
@@ -124,7 +125,7 @@ def check(name: str, answer: Any, student: str = "") -> Verdict:
         warnings.simplefilter("always", UserWarning)
         try:
             with for_learner(name, student):
-                within(SECONDS, lambda: found.judge(answer), computing=True)
+                within(CLOCK, lambda: within(SECONDS, lambda: found.judge(answer), computing=True))
         except (Exception, SystemExit, TooLong) as e:
             if has_gap(answer):
                 words = "not answered yet. Replace the dots with your answer"
