@@ -16,6 +16,7 @@ The engine after step 4, on which steps 5 to 8 build:
 - `Function.apply`, in both forms, with a `Context`; `Add`, `Mul`, `MatMul`, `Exp`, `Tanh`, `Sum`; an argument that is no
   `Value` is a constant
 - `unbroadcast(g, shape)`, `numeric_gradient(f, x)`
+- `guards(ctx)`, which is empty; since step 5 it has a `Saved` for each array that a Function saves
 
 Since step 6 the operators call `run(function, *args)`, which gives boxes to the innermost layer: `Layer`, `Forward`,
 `Box(value, layer)`, `Dual`, `shape_of(x)`.  Step 7 adds `innermost(args)`, the layers `Batch` and `Grad`, the Functions
