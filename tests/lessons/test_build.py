@@ -94,6 +94,18 @@ def test_each_task_has_answers_and_two_hints(one):
         assert len(lessons.hints(name)) == 2, name
 
 
+def test_an_open_task_ends_run_all_with_its_number(tmp_path):
+    one = steps()[4]
+    (tmp_path / build.ENGINE).write_text(build.state(one.number), encoding="utf-8")
+    first, _, rest = filled(one).partition("def guards(ctx):")
+    done = run(BESIDE + first + "def guards(ctx): ...\n\n" + rest[rest.index("lessons.check") :], tmp_path)
+    said = done.stderr.decode()
+    assert "Unanswered: answer task 2, guards, first: the cells below need it" in said and done.returncode == 1
+    with pytest.raises(lessons.exercise.Unanswered) as raised:
+        lessons.check("guards", ...)
+    assert raised.value._render_traceback_() == [f"Unanswered: {raised.value}"]
+
+
 def test_the_engine_grows_to_a_few_hundred_lines_without_a_name_twice():
     text = build.state(len(steps()) + 1)
     names = [node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef | ast.ClassDef)]

@@ -59,7 +59,7 @@ def Saved(answer):
 
 
 @exercise(
-    "memory_of(array) is the one memory of an array. Whoever writes to the array counts there.",
+    "memory_of(array) is the one memory of an array. A write counts there.",
     "One Saved for each array of ctx.saved_tensors, made now: a list, not a generator.",
 )
 def guards(answer):
