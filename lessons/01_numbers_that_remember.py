@@ -28,7 +28,7 @@ lessons.drag("leaf_dragged", picture, lambda: picture.values["a"])
 # Two edges lead from `a` to the product, one for each use. In the backward pass, each edge multiplies and the leaf adds.
 #
 # **Try it.** Drag `a` in the picture, or click it and type, until its gradient is -5. The picture says when you are there.
-# Which value has `a` then?
+# What is the value of `a` then?
 
 # %%
 leaf_dragged = ...

@@ -57,7 +57,7 @@ draw(exp_of_square, one.clone().requires_grad_(), passes=("backward", "jvp"))
 # Press Play: in the backward pass the gradient moves up from the bottom, in the jvp pass the tangent moves down from the
 # top. Both end at the same number. The custom Function takes part in both, since it has both formulas.
 #
-# **Try it.** Drag `x` until its gradient is 0. The tangent of the result is 0 there, too. Which value has the result?
+# **Try it.** Drag `x` until its gradient is 0. The tangent of the result is 0 there, too. What is the result there?
 
 # %%
 forward_flat = ...

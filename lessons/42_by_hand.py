@@ -63,7 +63,7 @@ def shape_of_bias():
 
 
 lessons.predict(
-    "A batch of 32 examples with 64 numbers each goes through a layer with 10 outputs. Which shape has the gradient of b?",
+    "A batch of 32 examples with 64 numbers each goes through a layer with 10 outputs. What is the shape of the gradient of b?",
     {
         "(10,)": "b is added to the scores of each example. So its gradient is the sum over the examples.",
         "(32, 10)": "That is the shape of the incoming gradient. b has one number for each output: the examples add up.",

@@ -50,10 +50,18 @@ class Wrong(Exception):
         self.mistake = mistake or _without_numbers(message)
 
 
+class Unanswered(Exception):
+    """An open task of a step: the cells below build on it.  A notebook shows only the message."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [f"Unanswered: {self}"]
+
+
 SIGNS = {"right": "✓", "wrong": "✗", "open": "○"}
 GIVEN = 80  # characters of an answer in a report
 given_by_drag: dict[str, float] = {}  # answers to which a live picture was dragged (dragged.py)
 SECONDS = 20  # of the processor's time for a check
+CLOCK = 20  # seconds on the clock: a loop that sleeps ends, too
 COLOURS = {"right": "#2e7d32", "wrong": "#c62828", "open": "#757575"}
 
 
@@ -107,13 +115,23 @@ def exercise(*hints: str) -> Callable[[Callable[[Any], None]], Exercise]:
 
 
 def check(name: str, answer: Any, student: str = "") -> Verdict:
-    """Judge an answer to the exercise `name`: right, wrong and why, or still open.
-
-    An exercise of the bank is judged with the numbers of `student`.  A wrong answer raises nothing, even if its code fails, and
-    one that loops without end is stopped after SECONDS.  Raises ValueError if there is no such exercise.
+    """Judge an answer as `verdict_on` does; raise Unanswered for an open task of a step, so that "Run All" ends there.
 
     >>> check("three_uses", ...)
     ○ three_uses: not answered yet. Replace the dots with your answer; lessons.hint("three_uses") helps.
+    """
+    found = verdict_on(name, answer, student)
+    if found.status == "open" and name not in _bank() and (one := _lesson(name)) and one.folder:
+        number = list(one.exercises).index(name) + 1
+        raise Unanswered(f'answer task {number}, {name}, first: the cells below need it. lessons.hint("{name}") helps')
+    return found
+
+
+def verdict_on(name: str, answer: Any, student: str = "") -> Verdict:
+    """Judge an answer to the exercise `name`: right, wrong and why, or still open.
+
+    An exercise of the bank is judged with the numbers of `student`.  A wrong answer raises nothing, even if its code fails, and
+    one that loops without end is stopped after SECONDS or CLOCK.  Raises ValueError if there is no such exercise.
     """
     from .incoming import for_learner  # not earlier: the list of lessons needs no minigrad
 
@@ -124,7 +142,7 @@ def check(name: str, answer: Any, student: str = "") -> Verdict:
         warnings.simplefilter("always", UserWarning)
         try:
             with for_learner(name, student):
-                within(SECONDS, lambda: found.judge(answer), computing=True)
+                within(CLOCK, lambda: within(SECONDS, lambda: found.judge(answer), computing=True))
         except (Exception, SystemExit, TooLong) as e:
             if has_gap(answer):
                 words = "not answered yet. Replace the dots with your answer"

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from . import own
-from .exercise import Verdict, check, shown
+from .exercise import Verdict, shown, verdict_on
 from .limit import TooLong, within
 
 LINE = 500  # characters of the message of a failed cell
@@ -116,7 +116,7 @@ def judge(task: Task, names: dict[str, Any], judged: dict[str, Any]) -> Iterator
 
 def verdict(task: Task, name: str, answer: Any) -> dict[str, str]:
     """Return the verdict on an answer as an event, with its picture if the task asks for pictures."""
-    found = check(name, answer, task.student)
+    found = verdict_on(name, answer, task.student)
     event = {"exercise": name, "status": found.status, "message": found.message}
     event |= {
         "mistake": found.mistake,

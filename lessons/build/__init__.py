@@ -16,6 +16,7 @@ The engine after step 4, on which steps 5 to 8 build:
 - `Function.apply`, in both forms, with a `Context`; `Add`, `Mul`, `MatMul`, `Exp`, `Tanh`, `Sum`; an argument that is no
   `Value` is a constant
 - `unbroadcast(g, shape)`, `numeric_gradient(f, x)`
+- `guards(ctx)`, which is empty; since step 5 it has a `Saved` for each array that a Function saves
 
 Since step 6 the operators call `run(function, *args)`, which gives boxes to the innermost layer: `Layer`, `Forward`,
 `Box(value, layer)`, `Dual`, `shape_of(x)`.  Step 7 adds `innermost(args)`, the layers `Batch` and `Grad`, the Functions
@@ -67,9 +68,24 @@ def keep(*things: Any) -> None:
         source = source_of(thing)
         name = thing.__name__
         if (engine := sys.modules.get("engine")) is not None:
+            keep_lines(engine)
             setattr(engine, name, thing)
         if (place := Path(ENGINE)).exists():
             place.write_text(put(place.read_text(encoding="utf-8"), name, source), encoding="utf-8")
+
+
+def keep_lines(engine: types.ModuleType) -> None:
+    """Keep the lines that the loaded engine was made of: tracebacks read them while the file gets others."""
+    file, loaded = str(Path(ENGINE).absolute()), engine.__spec__
+    if engine.__file__ == file and getattr(engine, "lines_of", None) is not loaded:
+        text = Path(file).read_text(encoding="utf-8")
+        linecache.cache[file] = (
+            len(text),
+            None,
+            text.splitlines(keepends=True),
+            file,
+        )  # without a time it is never read again
+        engine.lines_of = loaded  # a reload makes another
 
 
 def put(text: str, name: str, source: str) -> str:

@@ -68,7 +68,9 @@ def same_gradients(
     close(out.value, right.detach().numpy(), f"{what}: the result")
     g = np.random.default_rng().uniform(0.5, 2.0, size=right.shape).round(2)
     wanted = minigrad.autograd.grad(right, theirs, minigrad.tensor(g))
-    backward(out, g)
+    backward(out, incoming := g.copy())
+    if not np.array_equal(incoming, g):
+        raise Wrong(f"{what}: backward writes into the incoming gradient, which others read too: make a new array")
     plain = minigrad.autograd.grad(oracle(*theirs), theirs, minigrad.tensor(np.ones(g.shape)))
     for number, (leaf, grad, ones) in enumerate(zip(leaves, wanted, plain)):
         which = f"{what}: the gradient of argument {number}"
@@ -84,3 +86,20 @@ def same_gradients(
             if np.shape(leaf.grad) == tuple(grad.shape) and np.allclose(leaf.grad, -grad.numpy()):
                 raise Wrong(f"{which} has the wrong sign")
         close(leaf.grad, grad.numpy(), which)
+        if not np.array_equal(leaf.value, arrays[number]):
+            raise Wrong(f"{what}: backward changes the value of argument {number}: make a new array")
+    independent(f, arrays, Value, lambda out: backward(out, g.copy()), wanted, what)
+
+
+def independent(
+    f: Callable, arrays: Sequence[np.ndarray], Value: Any, backward: Callable, wanted: Any, what: str
+) -> None:
+    """Expect the same gradients if another call comes between forward and backward."""
+    out = f(*map(Value, arrays))
+    f(*[Value(a + 1) for a in arrays])
+    backward(out)
+    for parent, grad in zip(out.parents, wanted):
+        if isinstance(parent, Value) and not np.allclose(parent.grad, grad.numpy()):
+            raise Wrong(
+                f"{what}: another call before backward changes the gradients: keep each call's arrays on its ctx"
+            )

@@ -6,7 +6,7 @@ from lessons.exercise import Wrong, exercise
 
 
 @exercise(
-    "The rule moves the batch, dimension 1 of A, to the front. Which shape has A then?",
+    "The rule moves the batch, dimension 1 of A, to the front. What is the shape of A then?",
     "dim is -1, and x.dim() is 2 there: -1 + 2 - 1 = 0 is the dimension of one example.",
 )
 def documented_call(answer):

@@ -3,6 +3,9 @@
 import ast
 import inspect
 import json
+import sys
+import traceback
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -91,6 +94,18 @@ def test_each_task_has_answers_and_two_hints(one):
         assert len(lessons.hints(name)) == 2, name
 
 
+def test_an_open_task_ends_run_all_with_its_number(tmp_path):
+    one = steps()[4]
+    (tmp_path / build.ENGINE).write_text(build.state(one.number), encoding="utf-8")
+    first, _, rest = filled(one).partition("def guards(ctx):")
+    done = run(BESIDE + first + "def guards(ctx): ...\n\n" + rest[rest.index("lessons.check") :], tmp_path)
+    said = done.stderr.decode()
+    assert "Unanswered: answer task 2, guards, first: the cells below need it" in said and done.returncode == 1
+    with pytest.raises(lessons.exercise.Unanswered) as raised:
+        lessons.check("guards", ...)
+    assert raised.value._render_traceback_() == [f"Unanswered: {raised.value}"]
+
+
 def test_the_engine_grows_to_a_few_hundred_lines_without_a_name_twice():
     text = build.state(len(steps()) + 1)
     names = [node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
@@ -124,6 +139,24 @@ def test_keep_replaces_one_definition_and_leaves_the_rest(tmp_path, monkeypatch)
     assert "@property" not in text
     build.keep(quick)
     assert place.read_text(encoding="utf-8") == text
+
+
+def test_tracebacks_show_the_lines_of_the_loaded_engine_while_the_file_changes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "engine", raising=False)
+    Path("engine.py").write_text(
+        "def quick(): ...\n\n\ndef fails(x):\n    return 1 / x  # this line\n", encoding="utf-8"
+    )
+    import engine
+
+    for _ in range(2):
+        build.keep(quick)  # three lines instead of one
+        with pytest.raises(ZeroDivisionError) as raised:
+            engine.fails(0)
+        assert traceback.extract_tb(raised.tb)[-1].line == "return 1 / x  # this line"
+        assert inspect.getsource(engine.fails).startswith("def fails(x):")
+    monkeypatch.delitem(sys.modules, "engine")
 
 
 def test_what_has_no_source_is_not_kept():

@@ -133,6 +133,12 @@ def test_an_endless_answer_is_stopped_with_its_line(monkeypatch):
     assert "\nwhere node = " in said.message and "\nHint: " in said.message
 
 
+def test_an_answer_that_sleeps_for_ever_is_stopped_by_the_clock(monkeypatch):
+    monkeypatch.setattr(exercise, "CLOCK", 0.2)
+    said = lessons.check("count_paths", lambda node: time.sleep(1000))
+    assert said.status == "wrong" and "your code was stopped after 0.2 s: is there a loop without end?" in said.message
+
+
 def test_an_answer_that_ends_the_process_does_not():
     said = lessons.check("count_paths", lambda node: sys.exit(3))
     assert said.status == "wrong" and "your code raises SystemExit: 3" in said.message

@@ -60,7 +60,7 @@ def is_operation(answer, arguments, value, local, op, mistakes=()):
         raise Wrong(f"the parents are not the arguments:{swapped or kind or ' they are missing'}")
     given = out.local_grads
     if not isinstance(given, (tuple, list)) or len(given) != len(arguments):
-        raise Wrong(f"local_grads is {given!r}, expected a tuple with {len(arguments)} numbers: one for each parent")
+        raise Wrong(f"local_grads is {given!r}, expected a tuple: one number for each parent, here {len(arguments)}")
     if any(isinstance(one, known["Value"]) for one in given):
         raise Wrong("a local derivative is a Value: take its number with value_of")
     if not np.allclose(given, local):

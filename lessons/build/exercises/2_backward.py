@@ -31,6 +31,32 @@ def deep(call):
         raise Wrong("a chain of 20,000 nodes raises RecursionError: use a loop and a list instead of calls") from None
 
 
+class Counted(int):
+    """The number of a node, which counts how often it is compared."""
+
+    compared = 0
+    __hash__ = int.__hash__
+
+    def __eq__(self, other):
+        Counted.compared += 1
+        return int(self) == other
+
+
+def searched(call, V, length):
+    """Return how often a call compares nodes, or their numbers, for a chain of some length."""
+    out, _ = chain(V, length)
+    node, Counted.compared = out, 0
+    while isinstance(node, V):
+        node.number = Counted(node.number)
+        node = node.parents[0] if node.parents else None
+    V.__eq__ = lambda self, other: Counted.__eq__(Counted(0), 0) and self is other
+    try:
+        call(out)
+    finally:
+        del V.__eq__
+    return Counted.compared
+
+
 @exercise(
     "Keep a list of waiting nodes and a collection of found ones. Take a node, and look at its parents.",
     "Mark a node as found when you put it into the list, so that it is put there once.",
@@ -67,6 +93,10 @@ def reachable(answer):
         raise Wrong("for a leaf, the list has only the leaf")
     if len(answer(doubled(V, 40)[0])) != 41:
         raise Wrong("for 40 doublings there are 41 nodes")
+    if (found := searched(answer, V, 1000)) > 20_000:
+        raise Wrong(
+            f"for a chain of 1,000 nodes there are {found:,} comparisons: look nodes up in a set or dict, not a list"
+        )
     deep(lambda: answer(chain(V, 20_000)[0]))
 
 

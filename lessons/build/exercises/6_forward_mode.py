@@ -34,8 +34,10 @@ def product_jvp(answer):
         x, y, tx, ty = fresh(*a), fresh(*b), fresh(*a), fresh(*b)
         sign = "*" if a[-1] == b[-1] else "@"
         square = sign == "*" or a == b[::-1]
+        leaf = Value(x)
         try:
-            given = node(answer(product, *map(Value, (x, y, tx, ty))), f"the tangent of x {sign} y")
+            made = answer(product, leaf, *map(Value, (y, tx, ty)))
+            given = node(made, f"the tangent of x {sign} y")
         except (ValueError, IndexError) as e:
             if not of_shapes(e):
                 raise
@@ -57,6 +59,9 @@ def product_jvp(answer):
             if square and np.shape(given) == np.shape(wrong) and np.allclose(given, wrong):
                 raise Wrong(f"for x {sign} y, {why}")
         close(given, of(tx, y) + of(x, ty), f"the tangent of x {sign} y")
+        known["backward"](made, np.ones(np.shape(given)))
+        if leaf.grad is None:
+            raise Wrong("the tangent has lost its way to x: compute with nodes, so that it can be differentiated again")
 
 
 @exercise(
@@ -130,6 +135,11 @@ def dual(answer, known, layer, function, args, what):
         raise Wrong(f"for {what} the Dual is of another layer, expected the one that push receives")
     if not calls:
         raise Wrong(f"for {what} it never calls the rule of the Function")
+    for one in calls[-1][1 + len(args) :]:
+        if not isinstance(one, known["Value"]):
+            raise Wrong(
+                f"for {what} a tangent is {short(one)}: that of a constant is zeros of its shape, zeros_like(a)"
+            )
     if any(isinstance(one, Dual) and one.layer is layer for one in calls[-1]):
         raise Wrong("the rule receives duals of this layer: give it the result, the values and the tangents")
     if tuple(out.parents) != tuple(args) or out.op is not function:
@@ -260,7 +270,8 @@ def jacobian_forward(answer):
     """Each basis vector moves one input alone, and the tangent of the result is its column."""
     known = names_of(answer)
     same_jacobian(answer, known)
-    unused(answer, known, "backward", "use jvp: this is the exercise for columns")
+    expect_calls(answer, known, "backward", 0, "use jvp: this is the exercise for columns")
+    expect_calls(answer, known, "jvp", 2, "use jvp, once for each input: it is exact")
 
 
 @exercise(
@@ -273,16 +284,17 @@ def jacobian_backward(answer):
     same_jacobian(answer, known)
     given = answer(lambda v: known["Value"](np.ones(2)), np.ones(3))
     close(given, np.zeros((2, 3)), "the Jacobian of a function that ignores its argument")
-    unused(answer, known, "jvp", "use backward: this is the exercise for rows")
+    expect_calls(answer, known, "jvp", 0, "use backward: this is the exercise for rows")
+    expect_calls(answer, known, "backward", 2, "use backward, once for each result")
 
 
-def unused(answer, known, name, words):
-    """Raise Wrong if an answer calls the engine's function `name`."""
+def expect_calls(answer, known, name, wanted, words):
+    """Raise Wrong if an answer does not call the engine's function `name` so often, for 2 inputs and 2 results."""
     called, original = [], known[name]
     known[name] = lambda *args, **more: called.append(1) or original(*args, **more)
     try:
         answer(lambda v: v * v, fresh(2))
     finally:
         known[name] = original
-    if called:
+    if len(called) != wanted:
         raise Wrong(words)

@@ -118,6 +118,16 @@ def pointwise(answer):
         shapes = [(2, 3), (2, 3) if name == "Root" else (1, 3)][: len(derivatives)]
         arrays = [random.normal(size=shape) + 0.1 for shape in shapes]
         same_gradients(made.apply, oracle, arrays, Value, backward, f"{name} ({formula})")
+        compiled, times = known["compiled"], []
+        known["compiled"] = lambda text, original=compiled, times=times: times.append(1) or original(text)
+        try:
+            backward(made.apply(*map(Value, arrays)), np.ones(np.broadcast_shapes(*shapes)))
+        finally:
+            known["compiled"] = compiled
+        if times:
+            raise Wrong(
+                f"{name} is compiled at each call, {len(times)} times: compile the loops before you define forward"
+            )
 
 
 @exercise(
@@ -154,6 +164,13 @@ def CrossEntropy(answer):
             f"for scores of about 1000 the loss is {float(large)}: exp overflows. Subtract the largest of each row"
         )
     close(large, oracle(minigrad.tensor(scores)).numpy(), "the loss for scores of about 1000", 1e-5)
+    sure = np.zeros((5, 4))
+    sure[np.arange(5), (classes + 1) % 4] = 1000.0
+    with np.errstate(all="ignore"):
+        loss = answer.apply(Value(sure), classes).value
+    if not np.isclose(loss, 1000.0):
+        why = "the probability of the right class is rounded to 0. Subtract the logarithm of the sum from the scores"
+        raise Wrong(f"for scores of 0, and 1000 for a wrong class, the loss is {float(loss)}, expected 1000: {why}")
 
 
 def explain(answer, scores, classes, known):
@@ -198,9 +215,9 @@ def descend(answer):
     Value = names_of(answer)["Value"]
     random = np.random.default_rng()
     values, grads, rate = random.normal(size=(2, 3)), random.normal(size=(2, 3)), random.uniform(0.1, 0.5)
-    moved, still = Value(values.copy()), Value(values.copy())
-    moved.grad, still.grad = grads.copy(), None
-    parameters = [moved, still]
+    moved, still, last = (Value(values.copy()) for _ in range(3))
+    moved.grad, still.grad, last.grad = grads.copy(), None, grads.copy()
+    parameters = [moved, still, last]
     answer(parameters, rate)
     if parameters[0] is not moved:
         raise Wrong("the list has other nodes now: change p.value, or the model goes on with the old ones")
@@ -215,6 +232,8 @@ def descend(answer):
             raise Wrong(why)
     close(moved.value, values - rate * grads, "the parameter after a step")
     close(still.value, values, "a parameter without a gradient")
+    if np.array_equal(last.value, values):
+        raise Wrong("a parameter behind one without a gradient has not moved: go on to the next one")
     if moved.grad is not None:
         what = "is 0 in shape and numbers" if not np.any(moved.grad) else "is still there"
         raise Wrong(f"the gradient {what} after the step: the next backward adds to it. Set it to None")

@@ -31,6 +31,28 @@ def reachable(out):
 # %% values reachable
 lambda out: [out, *(p for p in dict.fromkeys(out.parents) if isinstance(p, Value))]  # nodes are missing
 
+# %% wrong reachable: not a list
+def reachable(out):
+    found, waiting = [out], [out]
+    while waiting:
+        for parent in waiting.pop().parents:
+            if isinstance(parent, Value) and parent not in found:
+                found.append(parent)
+                waiting.append(parent)
+    return found
+
+# %% wrong reachable: not a list
+def reachable(out):
+    numbers, found = [], []
+    waiting = [out]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Value) and node.number not in numbers:
+            numbers.append(node.number)
+            found.append(node)
+            waiting += node.parents
+    return found
+
 # %% changes reachable
 # return list(found.values()) -> return [*found.values()]  # right
 # found, waiting = {out.number: out}, [out] -> waiting = [out]; found = {out.number: out}  # right

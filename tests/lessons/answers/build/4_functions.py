@@ -50,13 +50,22 @@ class Function:
 # cls.setup_context(ctx, tuple(arrays), result) -> pass  # ValueError
 # cls.setup_context(ctx, tuple(arrays), result) -> cls.setup_context(ctx, arrays, result)  # a tuple of arrays
 # return wrap(cls, ctx, args, result) -> return wrap(cls, None, args, result)  # AttributeError
+# return wrap(cls, ctx, args, result) -> return Value(result, args, cls, ctx)  # makes the node itself
 
 # %% wrong MatMul: backward is not static
 # -     @staticmethod
 # -     def backward(ctx, g):
 # +     def backward(ctx, g):
 
+# %% wrong MatMul: keep each call's arrays on its ctx
+# -         ctx.save_for_backward(x, y)
+# +         MatMul.kept = x, y
+# -         x, y = ctx.saved_tensors
+# +         x, y = MatMul.kept
+
 # %% changes MatMul
+# x, y = ctx.saved_tensors -> x, y = ctx.saved_tensors; g *= 1.5  # backward writes into the incoming gradient
+# to_y = x.T @ g -> to_y = x.T @ g; x *= 2.0  # backward changes the value of argument 0
 # to_y = x.T @ g -> to_y = np.transpose(x) @ g  # right
 # if ctx.needs_input_grad[0]: -> if True:  # though it is not needed
 # if ctx.needs_input_grad[1]: -> if True:  # though it is not needed

@@ -110,6 +110,7 @@ def pointwise(name, formula, **derivatives):
     return Made
 
 # %% changes pointwise
+# run_loop(forward_loop, *arrays) -> run_loop(compiled(loop_source([*derivatives], formula)), *arrays)  # at each call
 # return type(name, (Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
 #   -> return forward  # expected a subclass of Function
 # name, (Function,) -> "Pointwise", (Function,)  # expected Silu
@@ -128,17 +129,20 @@ def pointwise(name, formula, **derivatives):
 class CrossEntropy(Function):
     @staticmethod
     def forward(ctx, scores, classes):
-        e = np.exp(scores - scores.max(axis=1)[:, None])
+        shifted = scores - scores.max(axis=1)[:, None]
+        e = np.exp(shifted)
         p = e / e.sum(axis=1)[:, None]
         one_hot = np.eye(scores.shape[1])[classes.astype(int)]
         ctx.save_for_backward((p - one_hot) / len(p))
-        return -np.log((p * one_hot).sum(axis=1)).mean()
+        return (np.log(e.sum(axis=1)) - (shifted * one_hot).sum(axis=1)).mean()
 
     @staticmethod
     def backward(ctx, g):
         return ctx.saved_tensors[0] * g, None
 
 # %% changes CrossEntropy
+# logs = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+#   -> logs = np.log(np.exp(shifted) / np.exp(shifted).sum(axis=1, keepdims=True))  # is rounded to 0
 # return -logs[rows, classes].mean() -> return -logs[rows, classes].sum()  # take the mean
 # return -logs[rows, classes].mean() -> return logs[rows, classes].mean()  # its sign is wrong
 # return -logs -> return -scores  # the logarithm of the sum of exp is missing
@@ -166,6 +170,14 @@ def descend(parameters, rate):
 # +         if p.grad is None:
 # +             continue
 # +         p.value = p.value - p.grad * rate
+
+# %% wrong descend: go on to the next one
+def descend(parameters, rate):
+    for p in parameters:
+        if p.grad is None:
+            return
+        p.value -= rate * p.grad
+        p.grad = None
 
 # %% changes descend
 # p.value -= rate * p.grad -> p.value += rate * p.grad  # moved along its gradient
