@@ -176,8 +176,8 @@ assert abs(loss.item() - losses[-1]) < 1e-3
 #
 # ### 1. Without clearing
 #
-# The loss is `w * w`, with `w = 1.0` and the rate 0.1. What is `w` after two steps of a loop that never clears
-# `w.grad`?
+# The loss is `w * w`, with `w = 1.0` and the rate 0.1. Compute `w` after two steps of a loop that never
+# clears `w.grad`.
 
 # %%
 loop_uncleared = ...

@@ -94,7 +94,8 @@ def picture(mistake: Mistake, folder: Path) -> str:
     if isinstance(mistake.says, str):
         return ""
     quiet, unwarned = contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(action="ignore")
-    with quiet, unwarned, contextlib.suppress(mistake.says), MODES[mistake.under](), minigrad.record(inside=True) as rec:
+    mode, recording = MODES[mistake.under](), minigrad.record(inside=True)
+    with quiet, unwarned, contextlib.suppress(mistake.says), mode, recording as rec:
         mistake.wrong()
     made = (
         None if rec.failure is None or not rec.failure.knows else record_of_failure(rec, title(mistake), "program.py")

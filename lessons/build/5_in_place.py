@@ -95,7 +95,7 @@ lessons.check("guards", guards)
 # ## 3. A part
 #
 # A view such as `x[0]` shares the memory of `x`. To a graph it is an operation. Write `take(base, index)`: define a Function inside
-# it, whose forward returns a copy of `x[index]`, and apply it to the node `base`. What is the gradient of the numbers
+# it, whose forward returns a copy of `x[index]`, and apply it to the node `base`. Which gradient do the numbers get
 # that are not in the part? No index names a number twice.
 
 

@@ -20,8 +20,8 @@ lambda x, y: Value(x.value + y.value, (x, y), "+", (1.0, 1.0))  # AttributeError
 lambda x, y: Value(value_of(x) + value_of(y), (), "+", (1.0, 1.0))  # they are missing
 lambda x, y: Value(value_of(x) + value_of(y), (y, x), "+", (1.0, 1.0))  # they are swapped
 lambda x, y: Value(value_of(x) + value_of(y), (value_of(x), value_of(y)), "+", (1.0, 1.0))  # plain numbers have no memory: keep the nodes
-lambda x, y: Value(value_of(x) + value_of(y), (x, y), "+")  # expected a tuple with 2 numbers
-lambda x, y: Value(value_of(x) + value_of(y), (x, y), "+", (1.0,))  # expected a tuple with 2 numbers
+lambda x, y: Value(value_of(x) + value_of(y), (x, y), "+")  # one number for each parent, here 2
+lambda x, y: Value(value_of(x) + value_of(y), (x, y), "+", (1.0,))  # one number for each parent, here 2
 lambda x, y: Value(value_of(x) + value_of(y), (x, y), "+", (value_of(x), value_of(y)))  # those are the values
 lambda x, y: Value(value_of(x) + value_of(y), (x, y), "+", (value_of(y), value_of(x)))  # as for a product
 lambda x, y: Value(value_of(x) - value_of(y), (x, y), "+", (1.0, 1.0))  # the value is
@@ -35,7 +35,7 @@ lambda x, y: Value(value_of(x) * value_of(y), (x, y), "*", (value_of(x), value_o
 lambda x, y: Value(value_of(x) * value_of(y), (x, y), "*", (1.0, 1.0))  # those are the ones of a sum
 lambda x, y: Value(value_of(x) * value_of(y), (x, y), "*", (value_of(x) * value_of(y),) * 2)  # that is the result
 lambda x, y: Value(value_of(x) * value_of(y), (x, y), "*", (y, x))  # take its number with value_of
-lambda x, y: Value(value_of(x) * value_of(y), (x, y), "*", value_of(y))  # expected a tuple with 2 numbers
+lambda x, y: Value(value_of(x) * value_of(y), (x, y), "*", value_of(y))  # one number for each parent, here 2
 lambda x, y: Value(value_of(x) + value_of(y), (x, y), "*", (value_of(y), value_of(x)))  # the value is
 lambda x, y: Value(value_of(x) * value_of(y), (x,), "*", (value_of(y), value_of(x)))  # the parents are not the arguments
 lambda x, y: Value(value_of(x) * value_of(y), (x, y), "+", (value_of(y), value_of(x)))  # the picture shows it
@@ -49,7 +49,7 @@ lambda x: Value(np.tanh(value_of(x)), (x,), "tanh", (1 - np.tanh(value_of(x)),))
 lambda x: Value(np.tanh(value_of(x)), (x,), "tanh", (1 - value_of(x) ** 2,))  # take the result, not x
 lambda x: Value(np.tanh(value_of(x)), (x,), "tanh", (np.tanh(value_of(x)),))  # as for exp
 lambda x: Value(np.tanh(value_of(x)), (x,), "tanh", (1 + np.tanh(value_of(x)) ** 2,))  # the sign is wrong
-lambda x: Value(np.tanh(value_of(x)), (x,), "tanh", (1 - np.tanh(value_of(x)) ** 2))  # expected a tuple with 1 numbers
+lambda x: Value(np.tanh(value_of(x)), (x,), "tanh", (1 - np.tanh(value_of(x)) ** 2))  # one number for each parent, here 1
 lambda x: Value(np.tan(value_of(x)), (x,), "tanh", (1 - np.tanh(value_of(x)) ** 2,))  # the value is
 lambda x: Value(np.tanh(value_of(x)), x, "tanh", (1 - np.tanh(value_of(x)) ** 2,))  # TypeError
 lambda x: Value(np.tanh(value_of(x)), (value_of(x),), "tanh", (1 - np.tanh(value_of(x)) ** 2,))  # plain numbers have no memory
