@@ -78,13 +78,8 @@ def keep_lines(engine: types.ModuleType) -> None:
     """Keep the lines that the loaded engine was made of: tracebacks read them while the file gets others."""
     file, loaded = str(Path(ENGINE).absolute()), engine.__spec__
     if engine.__file__ == file and getattr(engine, "lines_of", None) is not loaded:
-        text = Path(file).read_text(encoding="utf-8")
-        linecache.cache[file] = (
-            len(text),
-            None,
-            text.splitlines(keepends=True),
-            file,
-        )  # without a time it is never read again
+        lines = Path(file).read_text(encoding="utf-8").splitlines(keepends=True)
+        linecache.cache[file] = sum(map(len, lines)), None, lines, file  # without a time it is never read again
         engine.lines_of = loaded  # a reload makes another
 
 

@@ -167,6 +167,17 @@ def test_a_limit_rings_again_after_a_bare_except():
         within(0.05, endless, computing=True)
 
 
+def test_a_limit_inside_another_leaves_it_and_cannot_be_longer():
+    def both():
+        within(0.5, lambda: None)
+        time.sleep(10)
+
+    with pytest.raises(TooLong, match=r"stopped after 0\.6 s"):
+        within(0.6, both)
+    with pytest.raises(TooLong, match=r"stopped after 0\.1 s"):
+        within(0.1, lambda: within(5.0, lambda: time.sleep(10)))
+
+
 def test_a_limit_of_computing_does_not_count_sleep_and_other_threads_have_none():
     assert within(0.05, lambda: time.sleep(0.2) or "slept", computing=True) == "slept"
     done = []

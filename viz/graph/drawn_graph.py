@@ -11,6 +11,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from .. import text
 from ..layout.style import STYLES
@@ -180,6 +181,11 @@ class Graph:
     def name(self, value: int) -> str:
         """Return the name of a value."""
         return self.names[value]
+
+    @cached_property
+    def by_id(self) -> dict[int, dict]:
+        """The operations of the record by their ids."""
+        return {op["id"]: op for op in self.record["ops"]}
 
     def said(self, formula: str, owner: dict) -> str:
         """Return the formula of an edge or a push in shown names; one with `names` is in the author's words already."""

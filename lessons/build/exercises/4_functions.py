@@ -65,7 +65,7 @@ def Function(answer):
     if not isinstance(vars(answer).get("apply"), classmethod):
         raise Wrong("apply is not a classmethod: write @classmethod above it")
     known = names_of(answer.apply)
-    V, backward, seen, wrap = known["Value"], known["backward"], {}, known["wrap"]
+    V, backward, seen = known["Value"], known["backward"], {}
     a, b = np.random.default_rng().uniform(1.5, 3.0, size=(2, 3))
 
     class Combined(answer):
@@ -96,22 +96,7 @@ def Function(answer):
     for form in (Combined, Separate):
         what = f"for a Function in the {form.__name__.lower()} form"
         x, y = V(a), V(b)
-        wrapped: list = []
-        known["wrap"] = lambda *given, made=wrapped: made.append(wrap(*given)) or made[-1]
-        try:
-            out = form.apply(x, y)
-        except TypeError as e:
-            if "positional argument" not in str(e):
-                raise
-            raise Wrong(f"{what} the call of forward fails: {e}. Only the combined form has ctx there") from None
-        finally:
-            known["wrap"] = wrap
-        if out is None:
-            raise Wrong("apply returns None: is there a return?")
-        if not isinstance(out, V):
-            raise Wrong(f"{what} apply returns a {type(out).__name__}, expected a node: return wrap(...)")
-        if not any(out is one for one in wrapped):
-            raise Wrong("apply makes the node itself: return wrap(...), which knows of several results and of guards")
+        out = applied(form, (x, y), known, what)
         close(out.value, a * b, f"{what} the value")
         if len(out.parents) != 2 or out.parents[0] is not x or out.parents[1] is not y:
             raise Wrong(f"{what} the parents are not the arguments of apply: give wrap args, not the arrays")
@@ -133,6 +118,27 @@ def Function(answer):
     Combined.apply(V(b), V(b))
     if not np.array_equal(first.ctx.saved_tensors[0], a):
         raise Wrong("two calls share a context: make a new one in each apply")
+
+
+def applied(form, args, known, what):
+    """Return the node that a Function's apply makes; raise Wrong if wrap does not make it."""
+    wrap, wrapped = known["wrap"], []
+    known["wrap"] = lambda *given: wrapped.append(wrap(*given)) or wrapped[-1]
+    try:
+        out = form.apply(*args)
+    except TypeError as e:
+        if "positional argument" not in str(e):
+            raise
+        raise Wrong(f"{what} the call of forward fails: {e}. Only the combined form has ctx there") from None
+    finally:
+        known["wrap"] = wrap
+    if out is None:
+        raise Wrong("apply returns None: is there a return?")
+    if not isinstance(out, known["Value"]):
+        raise Wrong(f"{what} apply returns a {type(out).__name__}, expected a node: return wrap(...)")
+    if not any(out is one for one in wrapped):
+        raise Wrong("apply makes the node itself: return wrap(...), which knows of several results and of guards")
+    return out
 
 
 @exercise(
