@@ -8,33 +8,20 @@ import minigrad as torch
 from minigrad.autograd import forward_ad
 from minigrad.autograd.function import Function, NestedIOFunction, once_differentiable
 from minigrad.func import grad, jacfwd, jacrev, jvp, vmap
-from tests.functions import leaf
+from tests.functions import custom, leaf
 
 
 def sine(save, read):
     """Return sin as a Function that hands its input to backward in some way."""
 
-    class Sine(Function):
-        generate_vmap_rule = True
-
-        @staticmethod
-        def forward(x):
-            return x.sin()
-
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            save(ctx, inputs[0])
-            ctx.save_for_forward(inputs[0])
-
-        @staticmethod
-        @once_differentiable
-        def backward(ctx, g):
-            return g * read(ctx).cos()
-
-        @staticmethod
-        def jvp(ctx, t):
-            return t * ctx.saved_tensors[0].cos()
-
+    Sine = custom(
+        "Sine",
+        generate_vmap_rule=True,
+        forward=lambda x: x.sin(),
+        setup_context=lambda ctx, inputs, output: save(ctx, *inputs) or ctx.save_for_forward(*inputs),
+        backward=once_differentiable(lambda ctx, g: g * read(ctx).cos()),
+        jvp=lambda ctx, t: t * ctx.saved_tensors[0].cos(),
+    )
     return Sine.apply
 
 
@@ -175,18 +162,11 @@ def test_once_differentiable_in_a_sum_with_differentiable_terms_raises():
 
 
 def test_once_differentiable_of_several_inputs_keeps_none():
-    class Mul(Function):
-        @staticmethod
-        def forward(ctx, x, y, n):
-            ctx.save_for_backward(x, y)
-            return x * y * n
-
-        @staticmethod
-        @once_differentiable
-        def backward(ctx, g):
-            x, y = ctx.saved_tensors
-            return g * y * 2, None, None
-
+    Mul = custom(
+        "Mul",
+        forward=lambda ctx, x, y, n: ctx.save_for_backward(x, y) or x * y * n,
+        backward=once_differentiable(lambda ctx, g: (g * ctx.saved_tensors[1] * 2, None, None)),
+    )
     x, y = leaf(2.0), torch.tensor([3.0])
     (g,) = torch.autograd.grad(Mul.apply(x, y, 2).sum(), x, create_graph=True)
     assert g.tolist() == [6.0]
