@@ -6,7 +6,7 @@ import pytest
 
 import minigrad as torch
 from minigrad.autograd import forward_ad
-from minigrad.autograd.function import Function, NestedIOFunction, once_differentiable
+from minigrad.autograd.function import NestedIOFunction, once_differentiable
 from minigrad.func import grad, jacfwd, jacrev, jvp, vmap
 from tests.functions import custom, leaf
 
@@ -116,17 +116,13 @@ def test_a_reverse_pass_over_another_one_is_refused(inner, kept):
 
 
 # ---------------------------------------------------------------------- backward in NumPy
-class Square(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return torch.from_numpy(2 * x.detach().numpy() * g.detach().numpy()).to(g.device)
+Square = custom(
+    "Square",
+    forward=lambda ctx, x: ctx.save_for_backward(x) or x * x,
+    backward=once_differentiable(
+        lambda ctx, g: torch.from_numpy(2 * ctx.saved_tensors[0].detach().numpy() * g.detach().numpy()).to(g.device)
+    ),
+)
 
 
 def test_once_differentiable_gives_first_derivatives():
