@@ -7,13 +7,7 @@ import pytest
 
 import minigrad as torch
 import minigrad.autograd.forward_ad as fwAD
-from minigrad.autograd.function import (
-    BackwardCFunction,
-    Function,
-    FunctionCtx,
-    NestedIOFunction,
-    traceable,
-)
+from minigrad.autograd.function import BackwardCFunction, Function, FunctionCtx, NestedIOFunction, traceable
 from minigrad.diagnose import function_text, user_methods
 from tests.functions import custom, leaf
 from tests.layers.functions import Cube

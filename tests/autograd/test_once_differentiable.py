@@ -97,9 +97,7 @@ def test_backward_of_a_forward_over_reverse_derivative_is_refused():
         y.backward()
 
 
-KEPT_ANYHOW = KEPT | {
-    "intermediate attribute": (lambda ctx, x: setattr(ctx, "x", [x * 1]), lambda ctx: ctx.x[0]),
-}
+KEPT_ANYHOW = KEPT | {"intermediate attribute": (lambda ctx, x: setattr(ctx, "x", [x * 1]), lambda ctx: ctx.x[0])}
 
 
 @pytest.mark.parametrize("kept", KEPT_ANYHOW)
