@@ -1,4 +1,4 @@
-"""Events that are no operations: reads, cuts, random numbers, batches, communication, checkpoints, modules; and tangents.
+"""Events that are no operations, such as reads, cuts, batches, communication, gradients, checkpoints; and tangents.
 
 Tangents run beside the program at a dual level that only the recording knows.
 """
