@@ -1,4 +1,4 @@
-"""Custom Functions of lambdas, for tests."""
+"""Custom Functions that several tests use."""
 
 import minigrad
 
@@ -11,3 +11,16 @@ def custom(name, torch=minigrad, **members):
 
 def leaf(*values):
     return minigrad.tensor(values or (1.0, 2.0), requires_grad=True)
+
+
+class Exp(minigrad.autograd.Function):
+    @staticmethod
+    def forward(ctx, i):
+        result = i.exp()
+        ctx.save_for_backward(result)
+        return result
+
+    @staticmethod
+    def backward(ctx, g):
+        (result,) = ctx.saved_tensors
+        return g * result

@@ -1,4 +1,4 @@
-"""Events that are no operations: reads, cuts, random numbers, batches, communication, checkpoints, modules; and tangents.
+"""Events that are no operations, such as reads, cuts, batches, communication, gradients, checkpoints; and tangents.
 
 Tangents run beside the program at a dual level that only the recording knows.
 """
@@ -11,6 +11,7 @@ import numpy as np
 
 from ..arrays.dtypes import FLOATS
 from ..autograd.dual import Both, Level, carried, carry, others, tangent_of
+from ..core.backward import to_tensor
 from ..core.frames import EAGER, Frame, Layer, current, recorder_of, use
 from ..core.function import Function
 from ..core.graph import Leaf, history
@@ -102,6 +103,27 @@ class Heard(EventLog, Observer):
             else [EventLog.transfer_writes, call, call.reads]
         )
 
+    # ------------------------------------------------------------------ gradients
+    def found(self, gradients: dict) -> dict:
+        """Return the requested gradients as Tensors; if one becomes another object, log that they are the same."""
+        tensors = {k: to_tensor(g) for k, g in gradients.items()}
+        for k, t in tensors.items():
+            for rec in self.nest if t is not gradients[k] else ():
+                rec.log.append([EventLog.handed_out, gradients[k], t])
+        return tensors
+
+    def hand_over(self, tensors: tuple) -> None:
+        """Log that the program receives tensors that no operation returns: from autograd.grad, from ctx.saved_tensors."""
+        caller = sys._getframe(2)
+        if called(caller)[2] is caller:  # the user's code, not the library's
+            for rec in self.nest:
+                rec.log.append([EventLog.received, tensors, caller.f_code, caller.f_lasti])
+
+    def note_same(self, g: Any, other: Any) -> None:
+        """Log that a gradient continues as another object."""
+        if g is not other:
+            self.log.append([EventLog.same, g, other])
+
     # ------------------------------------------------------------------ checkpoints, layers, Functions and modules
     def checkpoint(self, what: str, node: Any, inputs: Any) -> None:
         """Log that a checkpoint begins, or runs again (regions.py)."""
@@ -124,6 +146,11 @@ class Heard(EventLog, Observer):
         outs = [o for o in (out if isinstance(out, (tuple, list)) else (out,)) if isinstance(o, Tensor)]
         seen = [below(o, self.around) for o in outs], [dims_of(o, self.around) for o in outs]
         self.log.append([EventLog.sight_ended, event, *seen, tangents_of(layer, outs, self.around)])
+
+    def node_made(self, node: Any) -> None:
+        """Log a node of a Grad layer inside this recording, whose operation may just have run below."""
+        if node._layer is not None:
+            self.log.append([EventLog.claimed, node, node._saved])
 
     def module_begins(self, module: Any) -> None:
         """Log that a module's call begins."""

@@ -19,7 +19,6 @@ from typing import Any
 from ..arrays.dtypes import FLOATS
 from ..autograd.dual import Level, others, pushing
 from ..autograd.profiler import Profiler
-from ..core.backward import to_tensor
 from ..core.engine import BackwardRun
 from ..core.frames import OFF, ON, Frame, Layer, apply_at, current, enter, recorder_of, use
 from ..core.saved import Freed, plain_tensor, version
@@ -294,26 +293,6 @@ class Record(Heard, Layer):
         if self.adds_unseen is not None and run.around is None and not self._backward:
             self.adds_unseen(self, run.roots)
 
-    def found(self, gradients: dict) -> dict:
-        """Return the requested gradients as Tensors; if one becomes another object, log that they are the same."""
-        tensors = {k: to_tensor(g) for k, g in gradients.items()}
-        for k, t in tensors.items():
-            for rec in self.nest if t is not gradients[k] else ():
-                rec.log.append([EventLog.handed_out, gradients[k], t])
-        return tensors
-
-    def hand_over(self, tensors: tuple) -> None:
-        """Log that the program receives tensors that no operation returns: from autograd.grad, from ctx.saved_tensors."""
-        caller = sys._getframe(2)
-        if called(caller)[2] is caller:  # the user's code, not the library's
-            for rec in self.nest:
-                rec.log.append([EventLog.received, tensors, caller.f_code, caller.f_lasti])
-
-    def note_same(self, g: Any, other: Any) -> None:
-        """Log that a gradient continues as another object."""
-        if g is not other:
-            self.log.append([EventLog.same, g, other])
-
     # ------------------------------------------------------------------ operations
     def begin(self, frame: Frame, cls: Any, args: tuple) -> Event:
         """Log that an operation begins, and return its event."""
@@ -348,11 +327,6 @@ class Record(Heard, Layer):
         if grown and self._scope is not None and current() is self._scope.value:
             self.reported = len(self.groups)
             self.on_full(self)
-
-    def node_made(self, node: Any) -> None:
-        """Log a node of a Grad layer inside this recording, whose operation may just have run below."""
-        if node._layer is not None:
-            self.log.append([EventLog.claimed, node, node._saved])
 
     def watching(self, cls: Any, name: str, method: Any) -> Any:
         """Return a custom Function's method, wrapped in a separate recording if `inside` is set.

@@ -6,9 +6,9 @@ A field's type says all that a reader may rely on, and validate.py checks record
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
+from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, TypedDict, TypeVar
 
 import numpy as np
@@ -35,7 +35,6 @@ LaneId = Annotated[int, "lane"]
 Number = Annotated[float, "number"]  # may be NaN or infinite, which JSON writes as a word
 Argument = Annotated[Any, "argument"]  # the id of a value, or {"const": ...}
 Summary = Annotated[dict, "summary"]  # of few elements, or Statistics
-
 Contents = Annotated[dict, "contents"]  # the elements of values, in base64
 Filled = Annotated[list[T], range(1, 2**63)]  # a list with these lengths
 Pair = Annotated[list[T], (2,)]
@@ -45,7 +44,7 @@ Pass = Annotated[str, "one of", "forward", "backward", "jvp"]
 Cell = Annotated[str, "one of", "element", "largest", "mean"]
 
 
-@dataclasses.dataclass
+@dataclass
 class Value:
     """The content of one tensor at one moment."""
 
@@ -61,7 +60,7 @@ class Value:
     summary: Summary
 
 
-@dataclasses.dataclass
+@dataclass
 class Where:
     """The user's line."""
 
@@ -69,10 +68,10 @@ class Where:
     line: Needed[int] = 0
     code: Needed[str] = ""
     function: str = ""  # the qualified name of the function that contains the line
-    columns: list[int] = dataclasses.field(default_factory=list)
+    columns: list[int] = field(default_factory=list)
 
 
-@dataclasses.dataclass
+@dataclass
 class Edge:
     """The passage of a gradient through one input of an operation."""
 
@@ -82,7 +81,7 @@ class Edge:
     gives: Needed[ValueId | None]
     formula: str = ""  # the gradient it passes on, an expression in labels and g
     latex: str = ""
-    upstreams: list[ValueId | None] = dataclasses.field(default_factory=list)  # of all results
+    upstreams: list[ValueId | None] = field(default_factory=list)  # of all results
     names: dict[str, ValueId] | None = None  # of a custom Function: the value of each name in the formula
     run: int = 0  # the number of the backward pass in which the gradient passed
 
@@ -96,7 +95,7 @@ class Push(TypedDict, total=False):
     names: dict[str, ValueId] | None
 
 
-@dataclasses.dataclass
+@dataclass
 class SavedValue:
     """A value that an operation saves for its backward, and the operation that frees it."""
 
@@ -105,7 +104,7 @@ class SavedValue:
     freed_by: int | None
 
 
-@dataclasses.dataclass
+@dataclass
 class View:
     """An operation as one of the transforms around it sees it."""
 
@@ -113,7 +112,7 @@ class View:
     inputs: Needed[list[list[int]]]
 
 
-@dataclasses.dataclass
+@dataclass
 class Method:
     """A call of a custom Function's method: a record inside the record, with separate ids."""
 
@@ -122,14 +121,13 @@ class Method:
     ops: Needed[list[Annotated[Any, Op]]]
     outputs: list[ValueId]
     same: Needed[dict[ValueId, OuterId]]
-    inputs: list[ValueId | None] = dataclasses.field(
-        default_factory=list
-    )  # its arguments without ctx, None for unused ones and numbers
-    reads: list[Annotated[Any, Read]] = dataclasses.field(default_factory=list)  # of its values by Python
+    # its arguments without ctx, None for unused ones and numbers
+    inputs: list[ValueId | None] = field(default_factory=list)
+    reads: list[Annotated[Any, Read]] = field(default_factory=list)  # of its values by Python
     run: int = 0  # the number of the backward pass in which it ran
 
 
-@dataclasses.dataclass
+@dataclass
 class Transfer:
     """A collective or a message between processes; times are seconds of this process's clock."""
 
@@ -149,7 +147,7 @@ class Transfer:
     done: Needed[float]
 
 
-@dataclasses.dataclass
+@dataclass
 class Op:
     """One operation as the user wrote it."""
 
@@ -165,16 +163,16 @@ class Op:
     inplace: bool
     where: Where
     function: str | None
-    saved: list[SavedValue] = dataclasses.field(default_factory=list)
-    edges: list[Edge] = dataclasses.field(default_factory=list)
-    tangents: dict[ValueId, ValueId] = dataclasses.field(default_factory=dict)
-    pushes: list[Annotated[dict, Push]] = dataclasses.field(default_factory=list)
-    views: list[View] = dataclasses.field(default_factory=list)
-    inside: list[Method] = dataclasses.field(default_factory=list)
-    module: list[str] = dataclasses.field(default_factory=list)
+    saved: list[SavedValue] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
+    tangents: dict[ValueId, ValueId] = field(default_factory=dict)
+    pushes: list[Annotated[dict, Push]] = field(default_factory=list)
+    views: list[View] = field(default_factory=list)
+    inside: list[Method] = field(default_factory=list)
+    module: list[str] = field(default_factory=list)
     again: bool = False  # backward: a checkpoint repeats the operation `of`
     run: int = 0  # backward: the number of its backward pass
-    transfers: list[Transfer] = dataclasses.field(default_factory=list)
+    transfers: list[Transfer] = field(default_factory=list)
     cut: str = ""  # why no gradient passes through it
 
     def to_dict(self, where: dict) -> dict:
@@ -191,7 +189,7 @@ class Op:
         return made
 
 
-@dataclasses.dataclass
+@dataclass
 class Backward:
     """One backward pass of the program."""
 
@@ -207,7 +205,7 @@ class Backward:
     gradients: Needed[dict[ValueId, ValueId]]  # value -> its complete gradient in this pass
 
 
-@dataclasses.dataclass
+@dataclass
 class Accumulation:
     """A backward pass adds a gradient to the `.grad` of a leaf."""
 
@@ -218,7 +216,7 @@ class Accumulation:
     after: Needed[ValueId]
 
 
-@dataclasses.dataclass
+@dataclass
 class Read:
     """A use of a value's elements that no operation is: by Python, or for the shape of a result."""
 
@@ -228,7 +226,7 @@ class Read:
     cut: bool = False  # True if no gradient passes there
 
 
-@dataclasses.dataclass
+@dataclass
 class Shape:
     """The sizes of an operand of the call that raised, below those of the others."""
 
@@ -238,7 +236,7 @@ class Shape:
     marked: Needed[list[int]]  # the places of the sizes that do not fit
 
 
-@dataclasses.dataclass
+@dataclass
 class Line:
     """Another line of the program that an error names, and the operations that ran there."""
 
@@ -247,7 +245,7 @@ class Line:
     ops: Needed[list[OpId]]
 
 
-@dataclasses.dataclass
+@dataclass
 class Error:
     """The exception with which the program ended."""
 
@@ -273,7 +271,7 @@ class Program(TypedDict, total=False):
     iteration: str  # the part of the program that the record shows
 
 
-@dataclasses.dataclass
+@dataclass
 class Document:
     """A whole record."""
 
@@ -282,15 +280,16 @@ class Document:
     ops: Needed[list[Op]]
     outputs: list[ValueId]
     gradients: dict[ValueId, ValueId]
-    times: dict[InnerOpId, float] = dataclasses.field(default_factory=dict)  # seconds, if they are recorded
-    contents: Contents = dataclasses.field(default_factory=dict)  # value -> its elements, if they are recorded
-    reads: list[Read] = dataclasses.field(default_factory=list)  # of values by Python
-    backwards: list[Backward] = dataclasses.field(default_factory=list)  # the backward passes
-    grads: list[Accumulation] = dataclasses.field(default_factory=list)  # what they add to the `.grad` of leaves
+    times: dict[InnerOpId, float] = field(default_factory=dict)  # seconds, if they are recorded
+    contents: Contents = field(default_factory=dict)  # value -> its elements, if they are recorded
+    reads: list[Read] = field(default_factory=list)  # of values by Python
+    backwards: list[Backward] = field(default_factory=list)  # the backward passes
+    grads: list[Accumulation] = field(default_factory=list)  # what they add to the `.grad` of leaves
     error: Error | None = None  # if the program ended with an exception
 
     def to_dict(self) -> dict:
         """Return the record as a JSON object: keys are strings, and operations on one line share its description."""
+        placed = lambda one: vars(one) | {"where": vars(one.where).copy()}
         lines = {id(op.where): vars(op.where).copy() for op in self.ops}
         return {
             "schema": SCHEMA,
@@ -301,13 +300,10 @@ class Document:
             "gradients": with_names(self.gradients),
             "times": with_names(self.times),
             "contents": with_names(self.contents),
-            "reads": [vars(read) | {"where": vars(read.where).copy()} for read in self.reads],
-            "backwards": [
-                vars(one) | {"where": vars(one.where).copy(), "gradients": with_names(one.gradients)}
-                for one in self.backwards
-            ],
+            "reads": [placed(read) for read in self.reads],
+            "backwards": [placed(one) | {"gradients": with_names(one.gradients)} for one in self.backwards],
             "grads": [vars(one).copy() for one in self.grads],
-            "error": None if self.error is None else dataclasses.asdict(self.error),
+            "error": None if self.error is None else asdict(self.error),
         }
 
     def to_json(self, indent: int | None = 1) -> str:

@@ -7,6 +7,7 @@ import minigrad as torch
 from minigrad.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from minigrad.autograd.graph import allow_mutation_on_saved_tensors, save_on_cpu, saved_tensors_hooks
 from minigrad.utils.checkpoint import checkpoint
+from tests.functions import custom
 
 
 def same(t):
@@ -120,21 +121,12 @@ def test_a_tangent_of_an_ended_level_is_not_saved():
         assert unpack_dual(g).tangent is None
 
 
-class Twice(torch.autograd.Function):
-    """Doubles its argument in place."""
-
-    @staticmethod
-    def forward(ctx, x):
-        ctx.mark_dirty(x)
-        return x.mul_(2)
-
-    @staticmethod
-    def backward(ctx, g):
-        return 2 * g
-
-    @staticmethod
-    def jvp(ctx, t):
-        return 2 * t
+Twice = custom(
+    "Twice",
+    forward=lambda ctx, x: ctx.mark_dirty(x) or x.mul_(2),
+    backward=lambda ctx, g: 2 * g,
+    jvp=lambda ctx, t: 2 * t,
+)
 
 
 @pytest.mark.parametrize("create", [False, True])

@@ -12,6 +12,7 @@ from minigrad.autograd.graph import saved_tensors_hooks
 from minigrad.core.frames import OFF, ON
 from minigrad.events import intercept, unheard
 from minigrad.func import grad, jvp, vmap
+from tests.functions import custom
 
 
 def in_new_thread(f, x):
@@ -38,24 +39,13 @@ def old_thread():
         yield
 
 
-class Cube(torch.autograd.Function):
-    """Writes in place in forward, where tangents must not be pushed."""
-
-    @staticmethod
-    def forward(ctx, x):
-        y = x.clone()
-        y.mul_(x).mul_(x)
-        ctx.save_for_backward(x)
-        ctx.save_for_forward(x)
-        return y
-
-    @staticmethod
-    def backward(ctx, g):
-        return 3 * g * ctx.saved_tensors[0] ** 2
-
-    @staticmethod
-    def jvp(ctx, t):
-        return 3 * t * ctx.saved_tensors[0] ** 2
+# it writes in place in forward, where tangents must not be pushed
+Cube = custom(
+    "Cube",
+    forward=lambda ctx, x: ctx.save_for_backward(x) or ctx.save_for_forward(x) or x.clone().mul_(x).mul_(x),
+    backward=lambda ctx, g: 3 * g * ctx.saved_tensors[0] ** 2,
+    jvp=lambda ctx, t: 3 * t * ctx.saved_tensors[0] ** 2,
+)
 
 
 def written(x):

@@ -7,13 +7,7 @@ import pytest
 
 import minigrad as torch
 import minigrad.autograd.forward_ad as fwAD
-from minigrad.autograd.function import (
-    BackwardCFunction,
-    Function,
-    FunctionCtx,
-    NestedIOFunction,
-    traceable,
-)
+from minigrad.autograd.function import BackwardCFunction, Function, FunctionCtx, NestedIOFunction, traceable
 from minigrad.diagnose import function_text, user_methods
 from tests.functions import custom, leaf
 from tests.layers.functions import Cube
@@ -161,15 +155,9 @@ def test_nested_gradients_may_be_flat_or_leave_out_branches():
         assert [t.grad if t.grad is None else t.grad.tolist() for t in (x, y, z)] == expected
 
 
-class DoubleInPlace(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.mark_dirty(x)
-        return x.mul_(2)
-
-    @staticmethod
-    def backward(ctx, g):
-        return g * 2
+DoubleInPlace = custom(
+    "DoubleInPlace", forward=lambda ctx, x: ctx.mark_dirty(x) or x.mul_(2), backward=lambda ctx, g: g * 2
+)
 
 
 def cube():

@@ -17,10 +17,11 @@ from functools import cache
 import pytest
 
 import minigrad
-from minigrad.autograd import Function, forward_ad, graph
+from minigrad.autograd import forward_ad, graph
 from minigrad.config import GENERIC
 from minigrad.core.frames import OFF, use
 from minigrad.events import events, lock
+from tests.functions import custom
 
 FOLDER = os.path.dirname(minigrad.__file__)
 
@@ -74,14 +75,7 @@ def interrupted(program, number):
     return ""
 
 
-class Twice(Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x + x
-
-    @staticmethod
-    def backward(ctx, g):
-        return g + g
+Twice = custom("Twice", forward=lambda ctx, x: x + x, backward=lambda ctx, g: g + g)
 
 
 X = minigrad.tensor([1.0, 2.0], requires_grad=True)

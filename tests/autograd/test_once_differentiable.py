@@ -6,35 +6,22 @@ import pytest
 
 import minigrad as torch
 from minigrad.autograd import forward_ad
-from minigrad.autograd.function import Function, NestedIOFunction, once_differentiable
+from minigrad.autograd.function import NestedIOFunction, once_differentiable
 from minigrad.func import grad, jacfwd, jacrev, jvp, vmap
-from tests.functions import leaf
+from tests.functions import custom, leaf
 
 
 def sine(save, read):
     """Return sin as a Function that hands its input to backward in some way."""
 
-    class Sine(Function):
-        generate_vmap_rule = True
-
-        @staticmethod
-        def forward(x):
-            return x.sin()
-
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            save(ctx, inputs[0])
-            ctx.save_for_forward(inputs[0])
-
-        @staticmethod
-        @once_differentiable
-        def backward(ctx, g):
-            return g * read(ctx).cos()
-
-        @staticmethod
-        def jvp(ctx, t):
-            return t * ctx.saved_tensors[0].cos()
-
+    Sine = custom(
+        "Sine",
+        generate_vmap_rule=True,
+        forward=lambda x: x.sin(),
+        setup_context=lambda ctx, inputs, output: save(ctx, *inputs) or ctx.save_for_forward(*inputs),
+        backward=once_differentiable(lambda ctx, g: g * read(ctx).cos()),
+        jvp=lambda ctx, t: t * ctx.saved_tensors[0].cos(),
+    )
     return Sine.apply
 
 
@@ -110,9 +97,7 @@ def test_backward_of_a_forward_over_reverse_derivative_is_refused():
         y.backward()
 
 
-KEPT_ANYHOW = KEPT | {
-    "intermediate attribute": (lambda ctx, x: setattr(ctx, "x", [x * 1]), lambda ctx: ctx.x[0]),
-}
+KEPT_ANYHOW = KEPT | {"intermediate attribute": (lambda ctx, x: setattr(ctx, "x", [x * 1]), lambda ctx: ctx.x[0])}
 
 
 @pytest.mark.parametrize("kept", KEPT_ANYHOW)
@@ -129,17 +114,13 @@ def test_a_reverse_pass_over_another_one_is_refused(inner, kept):
 
 
 # ---------------------------------------------------------------------- backward in NumPy
-class Square(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return torch.from_numpy(2 * x.detach().numpy() * g.detach().numpy()).to(g.device)
+Square = custom(
+    "Square",
+    forward=lambda ctx, x: ctx.save_for_backward(x) or x * x,
+    backward=once_differentiable(
+        lambda ctx, g: torch.from_numpy(2 * ctx.saved_tensors[0].detach().numpy() * g.detach().numpy()).to(g.device)
+    ),
+)
 
 
 def test_once_differentiable_gives_first_derivatives():
@@ -175,18 +156,11 @@ def test_once_differentiable_in_a_sum_with_differentiable_terms_raises():
 
 
 def test_once_differentiable_of_several_inputs_keeps_none():
-    class Mul(Function):
-        @staticmethod
-        def forward(ctx, x, y, n):
-            ctx.save_for_backward(x, y)
-            return x * y * n
-
-        @staticmethod
-        @once_differentiable
-        def backward(ctx, g):
-            x, y = ctx.saved_tensors
-            return g * y * 2, None, None
-
+    Mul = custom(
+        "Mul",
+        forward=lambda ctx, x, y, n: ctx.save_for_backward(x, y) or x * y * n,
+        backward=once_differentiable(lambda ctx, g: (g * ctx.saved_tensors[1] * 2, None, None)),
+    )
     x, y = leaf(2.0), torch.tensor([3.0])
     (g,) = torch.autograd.grad(Mul.apply(x, y, 2).sum(), x, create_graph=True)
     assert g.tolist() == [6.0]

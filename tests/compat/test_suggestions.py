@@ -87,8 +87,7 @@ def test_a_missing_name_says_what_to_write_instead(name, says):
 
 
 @pytest.mark.parametrize(
-    "module",
-    "distributions optim optim.lr_scheduler optim.swa_utils nn.utils nn.utils.parametrizations utils".split(),
+    "module", "distributions optim optim.lr_scheduler optim.swa_utils nn.utils nn.utils.parametrizations utils".split()
 )
 def test_a_missing_name_of_a_module_is_explained(module):
     found = importlib.import_module(f"minigrad.{module}")

@@ -412,10 +412,7 @@ def test_torchvision_that_is_loaded_comes_back(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "fix"),
     [
-        (
-            "models.densenet121(weights=None)",
-            "resnet50, vgg16 or vgg19, or write the network as a Module",
-        ),
+        ("models.densenet121(weights=None)", "resnet50, vgg16 or vgg19, or write the network as a Module"),
         ("transforms.GaussianBlur(3)", "use Pillow, or operations on tensors"),
         ("read_video('x.png')", "use Pillow, or operations on tensors"),
     ],

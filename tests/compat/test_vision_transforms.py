@@ -317,12 +317,7 @@ def test_transforms_are_modules():
 
 
 REFUSED = [
-    (
-        lambda: T.ToTensor()(minigrad.ones(3, 2, 2)),
-        TypeError,
-        "pic should be PIL Image or ndarray",
-        "leave it out",
-    ),
+    (lambda: T.ToTensor()(minigrad.ones(3, 2, 2)), TypeError, "pic should be PIL Image or ndarray", "leave it out"),
     (lambda: F.to_tensor(np.ones(3)), ValueError, "Got 1 dimensions", "(height, width, channels)"),
     (lambda: F.to_pil_image(picture()), TypeError, "should be Tensor or ndarray", "pass a tensor"),
     (lambda: F.to_pil_image(minigrad.ones(2, 3, 4, 4)), ValueError, "Got shape (2, 3, 4, 4)", "batch[0]"),

@@ -14,6 +14,7 @@ import minigrad as torch
 from minigrad.compile.api import compile
 from minigrad.errors import MinigradWarning
 from minigrad.func.tree import flatten
+from tests.functions import custom
 
 from .both import T, defined, quietly, same
 from .interpreted import either, interpreted
@@ -256,14 +257,9 @@ def test_custom_functions():
             (y,) = ctx.saved_tensors
             return g * y * 10
 
-    class Opaque(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return torch.tensor(x.detach().numpy() * 2)
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * 5
+    Opaque = custom(
+        "Opaque", forward=lambda ctx, x: torch.tensor(x.detach().numpy() * 2), backward=lambda ctx, g: g * 5
+    )
 
     class Closed(Traceable):
         is_traceable = False

@@ -12,6 +12,7 @@ import minigrad as torch
 from minigrad import compile
 from minigrad.errors import MinigradWarning
 from minigrad.events import events, unheard
+from tests.functions import custom
 
 from .both import X
 from .interpreted import interpreted
@@ -114,14 +115,7 @@ def forward_of_a_library():
 
 
 def custom_function():
-    class Twice(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * 2
+    Twice = custom("Twice", forward=lambda ctx, x: x * 2, backward=lambda ctx, g: g * 2)
 
     def f(x):
         leaf = x.clone().requires_grad_()

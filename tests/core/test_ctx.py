@@ -7,7 +7,7 @@ import weakref
 import pytest
 
 import minigrad as torch
-from tests.functions import leaf
+from tests.functions import custom, leaf
 
 
 @pytest.fixture
@@ -180,11 +180,6 @@ def test_an_attribute_may_be_called_name():
 
 
 def test_a_set_of_tensors_as_in_cpp_is_to_be_written_without_braces():
-    class Braces(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward({x})
-            return x * x
-
+    Braces = custom("Braces", forward=lambda ctx, x: ctx.save_for_backward({x}) or x * x)
     with pytest.raises(TypeError, match=r"(?s)argument 0 is of type set.*omit the braces.*save_for_backward\(a, b\)"):
         Braces.apply(leaf())

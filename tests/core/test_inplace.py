@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import minigrad
+from tests.functions import custom
 
 
 def test_write_to_one_of_several_views_of_a_split():
@@ -50,16 +51,11 @@ def test_tensor_multiplied_in_place_by_itself():
 
 
 def test_a_leaf_marked_dirty_is_named_in_the_call_to_write_and_was_changed_by_then():
-    class Doubled(minigrad.autograd.Function):
-        @staticmethod
-        def forward(ctx, n, var):
-            ctx.mark_dirty(var)
-            return var.mul_(2)
-
-        @staticmethod
-        def backward(ctx, g):
-            return None, 2 * g
-
+    Doubled = custom(
+        "Doubled",
+        forward=lambda ctx, n, var: ctx.mark_dirty(var) or var.mul_(2),
+        backward=lambda ctx, g: (None, 2 * g),
+    )
     x = minigrad.ones(2, requires_grad=True)
     with pytest.raises(RuntimeError, match=r"(?s)forward has already modified it.*Doubled\.apply\(n, var\.clone\(\)\)"):
         Doubled.apply(6, x)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import minigrad
+from tests.functions import custom
 
 NUMPY_TELLS = pytest.mark.cpu("what NumPy tells of NaN; a GPU would have to be waited for, as detect_anomaly does")
 
@@ -151,16 +152,11 @@ def test_importing_leaves_the_filters_alone():
 def test_a_nan_of_a_users_function_or_of_a_compiled_one_is_reported(compiled):
     """Neither has a formula with which the number could be computed again."""
 
-    class Log(minigrad.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return minigrad.from_numpy(np.full(x.shape, np.nan, np.float32))
-
-        @staticmethod
-        def backward(ctx, grad):
-            return grad / ctx.saved_tensors[0]
-
+    Log = custom(
+        "Log",
+        forward=lambda ctx, x: ctx.save_for_backward(x) or minigrad.from_numpy(np.full(x.shape, np.nan, np.float32)),
+        backward=lambda ctx, grad: grad / ctx.saved_tensors[0],
+    )
     x = minigrad.tensor([1.0, -2.0], requires_grad=True)
     f = minigrad.compile(lambda x: (x * float("nan")).exp()) if compiled else Log.apply
     with pytest.warns(minigrad.MinigradWarning, match="the loss is NaN"):

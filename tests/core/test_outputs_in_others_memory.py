@@ -11,6 +11,7 @@ from minigrad.autograd import forward_ad
 from minigrad.autograd.function import Function, NestedIOFunction
 from minigrad.func import grad, jacfwd, jacrev, linearize, vjp, vmap
 from minigrad.record.from_graph import record_of
+from tests.functions import custom
 
 X = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)
 WEIGHTS = torch.tensor([3.0, 5.0, 7.0], dtype=torch.float64)
@@ -90,24 +91,14 @@ def weighted(y):
     return (y.reshape(-1) * WEIGHTS[: y.numel()]).sum()
 
 
-class Doubled(Function):
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(x):
-        return x.mul_(2)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.mark_dirty(inputs[0])
-
-    @staticmethod
-    def backward(ctx, g):
-        return g * 2
-
-    @staticmethod
-    def jvp(ctx, t):
-        return t * 2
+Doubled = custom(
+    "Doubled",
+    generate_vmap_rule=True,
+    forward=lambda x: x.mul_(2),
+    setup_context=lambda ctx, inputs, output: ctx.mark_dirty(*inputs),
+    backward=lambda ctx, g: g * 2,
+    jvp=lambda ctx, t: t * 2,
+)
 
 
 def element(z, y):
@@ -363,15 +354,7 @@ def test_a_captured_tensor_that_is_returned_keeps_its_own_history():
     w = X.clone().requires_grad_()
     kept = w * 1
 
-    class Constant(Function):
-        @staticmethod
-        def forward(ctx, x):
-            return kept
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * 7
-
+    Constant = custom("Constant", forward=lambda ctx, x: kept, backward=lambda ctx, g: g * 7)
     x = X.clone().requires_grad_()
     (Constant.apply(x) + Constant.apply(x * 2) + kept).sum().backward()
     assert x.grad.tolist() == [21, 21, 21] and w.grad.tolist() == [1, 1, 1]
@@ -381,15 +364,7 @@ def test_a_captured_tensor_that_is_returned_keeps_its_own_history():
 def test_a_later_write_to_a_view_of_a_captured_tensor_is_refused(part):
     kept = X.clone()
 
-    class Constant(Function):
-        @staticmethod
-        def forward(ctx, x):
-            return part(kept)
-
-        @staticmethod
-        def backward(ctx, g):
-            return g.sum().expand(3)
-
+    Constant = custom("Constant", forward=lambda ctx, x: part(kept), backward=lambda ctx, g: g.sum().expand(3))
     x = X.clone().requires_grad_()
     y = Constant.apply(x)
     kept.mul_(2)

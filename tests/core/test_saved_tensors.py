@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import minigrad as torch
+from tests.functions import custom
 
 
 def test_new_data_does_not_change_tensors_saved_through_an_alias():
@@ -61,17 +62,11 @@ def test_a_view_that_is_saved_keeps_the_numbers_of_forward(layer, mode):
 
 
 def test_a_backward_may_write_to_a_tensor_that_only_its_node_saved():
-    class Cube(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(3 * x * x)
-            return x**3
-
-        @staticmethod
-        def backward(ctx, g):
-            (slope,) = ctx.saved_tensors
-            return slope.mul_(g)
-
+    Cube = custom(
+        "Cube",
+        forward=lambda ctx, x: ctx.save_for_backward(3 * x * x) or x**3,
+        backward=lambda ctx, g: ctx.saved_tensors[0].mul_(g),
+    )
     x = torch.tensor([2.0], requires_grad=True)
     y = Cube.apply(x)
     y.backward(retain_graph=True)
@@ -121,11 +116,7 @@ def test_a_forward_may_write_to_untracked_tensors():
 
 
 def test_a_forward_may_write_to_an_untracked_parameter():
-    class Clip(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x.clamp_(-1, 1)
-
+    Clip = custom("Clip", forward=lambda ctx, x: x.clamp_(-1, 1))
     x = torch.tensor([3.0], requires_grad=True)
     for debug in (False, True):
         with torch.no_grad(), torch.debug(debug):

@@ -8,7 +8,7 @@ import pytest
 
 import minigrad as torch
 from minigrad.autograd.function import once_differentiable
-from tests.functions import leaf
+from tests.functions import custom, leaf
 
 
 class Apart(torch.autograd.Function):
@@ -69,17 +69,11 @@ def test_the_traceback_still_shows_the_line_in_the_method():
 
 
 def test_using_the_tuple_of_saved_tensors_as_a_tensor_is_explained():
-    class Square(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * x
-
-        @staticmethod
-        def backward(ctx, g):
-            x = ctx.saved_tensors
-            return g * 2 * x.abs()
-
+    Square = custom(
+        "Square",
+        forward=lambda ctx, x: ctx.save_for_backward(x) or x * x,
+        backward=lambda ctx, g: g * 2 * ctx.saved_tensors.abs(),
+    )
     with pytest.raises(AttributeError, match=r"tuple of 1 tensor(.|\n)*\(x,\) = ctx.saved_tensors"):
         Square.apply(leaf()).sum().backward()
 
@@ -105,10 +99,7 @@ def test_a_jvp_that_returns_none():
 
 
 def test_forward_may_be_replaced_and_inherited():
-    class Plain(torch.autograd.Function):
-        @staticmethod
-        def forward(x):
-            return x * 2
+    Plain = custom("Plain", forward=lambda x: x * 2)
 
     class Kept(Plain):
         @staticmethod
@@ -132,12 +123,7 @@ def test_forward_may_be_called_with_a_user_made_ctx():
         def save_for_backward(self, *tensors):
             self.saved = tensors
 
-    class Square(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * x
-
+    Square = custom("Square", forward=lambda ctx, x: ctx.save_for_backward(x) or x * x)
     ctx, x = Recorder(), leaf()
     assert Square.forward(ctx, x).tolist() == [1.0, 4.0] and ctx.saved == (x,)
 
@@ -214,14 +200,7 @@ def test_the_fix_names_the_call_or_the_definition(forward, args, fix):
 
 
 def test_a_decorated_forward_is_the_one_that_runs():
-    class Base(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * 2
+    Base = custom("Base", forward=lambda ctx, x: x * 2, backward=lambda ctx, g: g * 2)
 
     @functools.wraps(Base.forward)  # which takes over all attributes of the function
     def louder(ctx, x):

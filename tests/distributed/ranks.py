@@ -30,13 +30,7 @@ rank, size = dist.get_rank(), dist.get_world_size()
 def run(n, program, timeout=300, forked=True):
     """Run a program on n processes; return how it ended, and what it wrote.  `forked` spares them the imports."""
     words = forked_ranks.command(BEGIN + program) if forked else [sys.executable, "-c", BEGIN + program]
-    return subprocess.run(
-        [MPIEXEC, "-n", str(n), *words],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-    )
+    return subprocess.run([MPIEXEC, "-n", str(n), *words], cwd=ROOT, capture_output=True, text=True, timeout=timeout)
 
 
 def passes(n, program, resident=True):

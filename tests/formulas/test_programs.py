@@ -15,22 +15,10 @@ from minigrad.core.tensor import wrap
 from minigrad.nn import functional as F
 from minigrad.record.build import numbered
 from minigrad.utils.checkpoint import checkpoint
-from tests.functions import custom
+from tests.functions import Exp, custom
+from tests.viz.viewer.programs import MyCube
 
 from .evaluated import NAMES, check, held, same
-
-
-class Exp(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, i):
-        result = i.exp()
-        ctx.save_for_backward(result)
-        return result
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (result,) = ctx.saved_tensors
-        return grad_output * result
 
 
 class TwiceExp(torch.autograd.Function):
@@ -43,29 +31,6 @@ class TwiceExp(torch.autograd.Function):
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return g * Exp.apply(Exp.apply(x)) * Exp.apply(x)
-
-
-class Cube(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return x**3, 3 * x**2
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        (x,) = inputs
-        _, dx = output
-        ctx.save_for_backward(x, dx)
-        ctx.save_for_forward(x)
-
-    @staticmethod
-    def backward(ctx, grad_output, grad_dx):
-        x, dx = ctx.saved_tensors
-        return grad_output * dx + grad_dx * 6 * x
-
-    @staticmethod
-    def jvp(ctx, x_t):
-        (x,) = ctx.saved_tensors
-        return 3 * x**2 * x_t, 6 * x * x_t
 
 
 class Sort(torch.autograd.Function):
@@ -127,7 +92,7 @@ Round = custom("Round", forward=lambda ctx, x: torch.round(x), backward=lambda c
 
 
 def two_outputs(x):
-    result, dx = Cube.apply(x)
+    result, dx = MyCube.apply(x)
     return (result + 2 * dx).sum()
 
 
@@ -234,7 +199,7 @@ NET = nn.Sequential(nn.Conv2d(2, 2, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), n
 MLP = nn.Sequential(*[part for _ in range(6) for part in (nn.Linear(2, 2), nn.Tanh())]).double()
 
 PROGRAMS = {
-    "cube": (lambda x: Cube.apply(x)[0].sum(), SMALL),
+    "cube": (lambda x: MyCube.apply(x)[0].sum(), SMALL),
     "two outputs": (two_outputs, SMALL),
     "sort": (lambda x: (Sort.apply(x) * torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)).sum(), SMALL),
     "take": (lambda x: torch.take_along_dim(x, torch.tensor([2, 0]), 0).exp().sum(), SMALL),

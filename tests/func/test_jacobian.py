@@ -4,6 +4,7 @@ import pytest
 
 import minigrad as torch
 from minigrad.func import hessian, jacfwd, jacrev, vmap
+from tests.functions import custom
 
 F64 = {"dtype": torch.float64}
 both = pytest.mark.parametrize("jacobian", [jacrev, jacfwd])
@@ -109,19 +110,12 @@ def test_refusals(transform):
 
 
 def test_the_jacobian_of_a_single_number_is_one_pull_back_which_may_read_values():
-    class Cube(torch.autograd.Function):
-        @staticmethod
-        def forward(x):
-            return x**3
-
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            ctx.save_for_backward(*inputs)
-
-        @staticmethod
-        def backward(ctx, g):
-            return 3 * g * ctx.saved_tensors[0] ** 2 if g.sum().item() else None
-
+    Cube = custom(
+        "Cube",
+        forward=lambda x: x**3,
+        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+        backward=lambda ctx, g: 3 * g * ctx.saved_tensors[0] ** 2 if g.sum().item() else None,
+    )
     x, y = torch.tensor([1.0, 2.0]), torch.tensor([3.0])
     by_x, by_y = jacrev(lambda x, y: Cube.apply(x).sum() * 2, argnums=(0, 1))(x, y)
     assert by_x.tolist() == [6.0, 24.0] and by_y.tolist() == [0.0]

@@ -5,6 +5,7 @@ import pytest
 import minigrad as torch
 from minigrad.autograd import forward_ad
 from minigrad.func import grad, hessian, jacrev, jvp, vmap
+from tests.functions import custom
 
 F64 = {"dtype": torch.float64}
 
@@ -110,22 +111,13 @@ def test_a_broadcast_sum_has_a_separate_tangent_under_vmap():
 def test_second_derivative_of_a_once_differentiable_function_under_vmap():
     from minigrad.autograd.function import once_differentiable
 
-    class F(torch.autograd.Function):
-        generate_vmap_rule = True
-
-        @staticmethod
-        def forward(x):
-            return x**3
-
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            ctx.save_for_backward(inputs[0])
-
-        @staticmethod
-        @once_differentiable
-        def backward(ctx, g):
-            return 3 * ctx.saved_tensors[0] ** 2 * g
-
+    F = custom(
+        "F",
+        generate_vmap_rule=True,
+        forward=lambda x: x**3,
+        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+        backward=once_differentiable(lambda ctx, g: 3 * ctx.saved_tensors[0] ** 2 * g),
+    )
     x = torch.tensor([2.0])
     assert jacrev(F.apply)(x).tolist() == [[12.0]]
     try:

@@ -18,32 +18,21 @@ from minigrad.autograd.graph import saved_tensors_hooks
 from minigrad.func import grad, hessian, jacfwd, jacrev, jvp, linearize, vmap
 from minigrad.nn.functional import layer_norm
 from tests.floats import some
+from tests.functions import custom
 
 ONE = torch.ones((), dtype=torch.float64)
 C = torch.tensor(np.random.default_rng(0).normal(size=(3, 3)))
 
 
-class Exponential(torch.autograd.Function):
-    """A Function that saves its result."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(x):
-        return (0.3 * x).exp()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(output)
-        ctx.save_for_forward(output)
-
-    @staticmethod
-    def backward(ctx, g):
-        return 0.3 * g * ctx.saved_tensors[0]
-
-    @staticmethod
-    def jvp(ctx, t):
-        return 0.3 * t * ctx.saved_tensors[0]
+# saves its result
+Exponential = custom(
+    "Exponential",
+    generate_vmap_rule=True,
+    forward=lambda x: (0.3 * x).exp(),
+    setup_context=lambda ctx, inputs, output: ctx.save_for_backward(output) or ctx.save_for_forward(output),
+    backward=lambda ctx, g: 0.3 * g * ctx.saved_tensors[0],
+    jvp=lambda ctx, t: 0.3 * t * ctx.saved_tensors[0],
+)
 
 
 # ---------------------------------------------------------------------- random programs

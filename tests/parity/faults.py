@@ -120,15 +120,7 @@ def found_after(fault: Fault) -> int | None:
             raise ValueError(f"{fault.file} has {fault.right!r} {text.count(fault.right)} times")
         file.write_text(text.replace(fault.right, fault.wrong), encoding="utf-8")
         command = [sys.executable, "-m", "tests.parity.fuzz", *fault.modes.split(), "--programs", str(MOST)]
-        command += [
-            "--jobs",
-            "1",
-            "--state",
-            str(place / "state"),
-            "--found",
-            str(place / "found"),
-            "--until-found",
-        ]
+        command += ["--jobs", "1", "--state", str(place / "state"), "--found", str(place / "found"), "--until-found"]
         variables = {"PYTHONPATH": folder, "MINIGRAD_CACHE": str(place / "kernels")}
         subprocess.run(command, cwd=place, env={**os.environ, **variables}, capture_output=True, check=False)
         state = json.loads((place / "state").read_text())

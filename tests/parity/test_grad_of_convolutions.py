@@ -6,11 +6,7 @@ import torch
 
 import minigrad
 
-CASES = [
-    dict(stride=2, padding=1, dilation=2),
-    dict(stride=(1, 2), padding=(0, 1)),
-    dict(groups=2),
-]
+CASES = [dict(stride=2, padding=1, dilation=2), dict(stride=(1, 2), padding=(0, 1)), dict(groups=2)]
 
 
 @pytest.mark.parametrize("options", CASES)

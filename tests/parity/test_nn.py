@@ -128,8 +128,7 @@ def test_float32_training_stays_float32_and_near():
 
 
 @pytest.mark.parametrize(
-    "name",
-    "kaiming_uniform_ kaiming_normal_ xavier_uniform_ xavier_normal_ normal_ uniform_ trunc_normal_".split(),
+    "name", "kaiming_uniform_ kaiming_normal_ xavier_uniform_ xavier_normal_ normal_ uniform_ trunc_normal_".split()
 )
 def test_initial_values_have_the_same_moments(name):
     stats = []

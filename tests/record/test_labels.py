@@ -108,9 +108,12 @@ def test_only_the_value_of_the_whole_right_side_has_the_variables_name():
 
 def test_a_modules_parameters_are_shown_by_their_path():
     net = torch.nn.Sequential(torch.nn.Linear(2, 1))
-    values = torch.record(lambda x: net(x), torch.ones(1, 2)).to_dict()["values"]
-    (weight,) = [v for v in values if v["name"] == "net.0.weight"]
-    assert weight["label"] == "net_0_weight" and ShownNames(values).names[weight["id"]] == "net[0].weight"
+    record = torch.record(lambda x: net(x), torch.ones(1, 2)).to_dict()
+    (weight,) = [v for v in record["values"] if v["name"] == "net.0.weight"]
+    shown, call = ShownNames(record["values"]), record["ops"][0]["call"]
+    assert weight["label"] == "net_0_weight" and shown.names[weight["id"]] == "net[0].weight"
+    assert call == "linear(x, net_0_weight, bias=net_0_bias)"
+    assert shown.words(call) == "linear(x, net[0].weight, bias=net[0].bias)"
 
 
 def test_a_module_without_a_name_is_called_by_its_class_and_its_argument_by_forwards_parameter():

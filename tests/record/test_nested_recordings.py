@@ -6,28 +6,22 @@ from contextlib import nullcontext
 import pytest
 
 import minigrad
-from minigrad.autograd import Function, forward_ad
+from minigrad.autograd import forward_ad
 from minigrad.profiler import profile
 from minigrad.utils.checkpoint import checkpoint
 from minigrad.utils.data import DataLoader, TensorDataset
+from tests.functions import custom
 
 from .recorded import Square
 
 FIELDS = ("ops", "values", "gradients", "outputs", "reads", "backwards")
 
 
-class Product(Function):
-    """Has no jvp."""
-
-    @staticmethod
-    def forward(ctx, a, b):
-        ctx.save_for_backward(a, b)
-        return a * b
-
-    @staticmethod
-    def backward(ctx, g):
-        a, b = ctx.saved_tensors
-        return g * b, g * a
+Product = custom(  # has no jvp
+    "Product",
+    forward=lambda ctx, a, b: ctx.save_for_backward(a, b) or a * b,
+    backward=lambda ctx, g: (g * ctx.saved_tensors[1], g * ctx.saved_tensors[0]),
+)
 
 
 def values_of_both_sides(x, w, part):

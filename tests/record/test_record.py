@@ -246,18 +246,11 @@ def test_record_of_a_tensor_knows_its_graph_and_runs_backward():
 
 
 def test_record_of_a_gradient_that_cannot_be_differentiated_again():
-    class Once(Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * x
-
-        @staticmethod
-        @once_differentiable
-        def backward(ctx, grad):
-            (x,) = ctx.saved_tensors
-            return grad * 2 * x
-
+    Once = custom(
+        "Once",
+        forward=lambda ctx, x: ctx.save_for_backward(x) or x * x,
+        backward=once_differentiable(lambda ctx, grad: grad * 2 * ctx.saved_tensors[0]),
+    )
     x = minigrad.tensor(3.0, requires_grad=True)
     (slope,) = minigrad.autograd.grad(Once.apply(x), x, create_graph=True)
     record = minigrad.record_of(slope)

@@ -8,11 +8,7 @@ from tests.functions import custom
 
 from .recorded import assert_adds_up, forward, number
 
-Triple = custom(
-    "Triple",
-    forward=lambda ctx, x: ctx.mark_dirty(x) or x.mul_(3),
-    backward=lambda ctx, g: g * 3,
-)
+Triple = custom("Triple", forward=lambda ctx, x: ctx.mark_dirty(x) or x.mul_(3), backward=lambda ctx, g: g * 3)
 
 
 def write_through_views(x):

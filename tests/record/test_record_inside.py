@@ -96,10 +96,7 @@ def sine(x):
 NESTED = {
     "grad in vmap": (lambda xs: minigrad.vmap(minigrad.func.grad(sine))(xs), ["vmap", "grad"]),
     "vmap in grad": (lambda xs: minigrad.func.grad(lambda ys: minigrad.vmap(sine)(ys).sum())(xs), ["grad", "vmap"]),
-    "jvp in vmap": (
-        lambda xs: minigrad.vmap(lambda x: minigrad.func.jvp(sine, (x,), (x,))[1])(xs),
-        ["vmap", "jvp"],
-    ),
+    "jvp in vmap": (lambda xs: minigrad.vmap(lambda x: minigrad.func.jvp(sine, (x,), (x,))[1])(xs), ["vmap", "jvp"]),
     "vmap in jvp": (lambda xs: minigrad.func.jvp(minigrad.vmap(sine), (xs,), (xs,))[1], ["jvp", "vmap"]),
     "vmap in grad in vmap": (
         lambda xs: minigrad.vmap(minigrad.func.grad(lambda ys: minigrad.vmap(sine)(ys).sum()))(minigrad.ones(2, 3)),

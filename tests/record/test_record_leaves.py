@@ -9,7 +9,6 @@ import pytest
 import minigrad
 from minigrad import func, nn, optim
 from minigrad.autograd.function import NestedIOFunction
-from minigrad.record.labels import ShownNames
 from tests.functions import custom
 from tests.layers.functions import Cube
 
@@ -213,15 +212,6 @@ def test_a_variables_name_is_not_given_to_an_operation_on_its_line():
     rec.name_values({id(names["b"]): "b"})
     (value,) = [v for v in rec.to_dict()["values"] if v["label"] == "b"]
     assert value["kind"] == "gradient"
-
-
-def test_a_modules_parameter_is_shown_by_its_path():
-    net = nn.Sequential(nn.Linear(2, 1))
-    record = minigrad.record(lambda arg0: net(arg0), minigrad.ones(1, 2)).to_dict()
-    assert record["ops"][0]["call"] == "linear(arg0, net_0_weight, bias=net_0_bias)"
-    assert (
-        ShownNames(record["values"]).words(record["ops"][0]["call"]) == "linear(arg0, net[0].weight, bias=net[0].bias)"
-    )
 
 
 def test_inputs_without_a_requested_gradient_get_no_edge():

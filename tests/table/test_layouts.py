@@ -23,10 +23,7 @@ CHECKED = [n for n in NAMES if TABLE[n].differs != UNSET and n not in DRAWN and 
 VIEWS = {"view", "view_as"}  # refuse memory that has no such view
 CLOSE = {"float64": 1e-8, "float32": 2e-4, "float16": 2e-2, "bfloat16": 1e-1}
 NUMERIC = {"float64", "float32"}  # the dtypes in which derivatives are compared
-pytestmark = [
-    pytest.mark.cpu("NumPy's memory"),
-    pytest.mark.filterwarnings("ignore"),
-]
+pytestmark = [pytest.mark.cpu("NumPy's memory"), pytest.mark.filterwarnings("ignore")]
 
 
 def attempt(f):

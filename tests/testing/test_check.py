@@ -12,6 +12,7 @@ import pytest
 import minigrad as torch
 from minigrad.testing import check
 from tests.floats import some
+from tests.functions import custom
 from tests.layers import functions
 from tests.spec import test_extending_torch_func as spec
 from tests.spec import test_extending_torch_func_vmap as spec_vmap
@@ -180,20 +181,13 @@ def test_rows_can_be_skipped_for_a_backward_that_is_no_derivative_on_purpose():
 
 
 def test_a_backward_that_refuses_to_be_differentiated_is_no_failure():
-    class Sine(torch.autograd.Function):
-        @staticmethod
-        def forward(x):
-            return torch.tensor(np.sin(x.numpy()))
-
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            ctx.save_for_backward(*inputs)
-
-        @staticmethod
-        def backward(ctx, g):
-            (x,) = ctx.saved_tensors
-            return torch.tensor(g.numpy() * np.cos(x.numpy()))  # numpy() raises where g or x requires grad
-
+    Sine = custom(
+        "Sine",
+        forward=lambda x: torch.tensor(np.sin(x.numpy())),
+        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+        # numpy() raises where g or x requires grad
+        backward=lambda ctx, g: torch.tensor(g.numpy() * np.cos(ctx.saved_tensors[0].numpy())),
+    )
     result = check(Sine, x)
     result.assert_ok()
     assert result["second derivatives"].status == "not defined"
@@ -235,17 +229,11 @@ def test_where_some_inputs_require_grad_the_others_are_constants():
 
 
 def test_corners_are_no_failures():
-    class Relu(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x.clamp(min=0)
-
-        @staticmethod
-        def backward(ctx, g):
-            (x,) = ctx.saved_tensors
-            return g * (x > 0)
-
+    Relu = custom(
+        "Relu",
+        forward=lambda ctx, x: ctx.save_for_backward(x) or x.clamp(min=0),
+        backward=lambda ctx, g: g * (ctx.saved_tensors[0] > 0),
+    )
     check(Relu, torch.tensor([0.0, 1.0, -1.0])).assert_ok()
 
     class Abs(Relu):

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 import minigrad as torch
 from minigrad import nn
 from minigrad.utils.checkpoint import checkpoint, checkpoint_sequential
+from tests.functions import custom
 
 from .checkpoints import close, leaf
 
@@ -145,17 +146,11 @@ def test_a_gradient_that_the_function_takes_itself():
 
 
 def test_a_custom_function_may_ask_for_its_tensors_several_times():
-    class Cube(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x, x * x)
-            return x**3
-
-        @staticmethod
-        def backward(ctx, g):
-            x = ctx.saved_tensors[0]
-            return 3 * ctx.saved_tensors[1] * g + 0 * x + 0 * ctx.saved_tensors[0]
-
+    Cube = custom(
+        "Cube",
+        forward=lambda ctx, x: ctx.save_for_backward(x, x * x) or x**3,
+        backward=lambda ctx, g: 3 * ctx.saved_tensors[1] * g + 0 * ctx.saved_tensors[0],
+    )
     x = leaf(3)
     checkpoint(Cube.apply, x, use_reentrant=False).sum().backward()
     close([x.grad], [3 * x.detach() ** 2])

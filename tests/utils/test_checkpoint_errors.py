@@ -20,12 +20,7 @@ DIFFERENT = [
         {},
         ["saved 3 tensors in forward, but 1", "the first missing one"],
     ),
-    (
-        lambda x: x.exp(),
-        lambda x: x.exp().sin(),
-        dict(early_stop=False),
-        ["saved 1 tensors", "but 2", "first new one"],
-    ),
+    (lambda x: x.exp(), lambda x: x.exp().sin(), dict(early_stop=False), ["saved 1 tensors", "but 2", "first new one"]),
     (lambda x: x.exp(), lambda x: x[:2].exp(), {}, ["saved tensor 0 differs", "shape (3,)", "shape (2,)"]),
     (lambda x: x.exp(), lambda x: x.double().exp(), {}, ["float32", "float64"]),
 ]

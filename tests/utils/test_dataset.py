@@ -5,15 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minigrad as torch
-from minigrad.utils.data import (
-    ConcatDataset,
-    DataLoader,
-    Dataset,
-    IterableDataset,
-    Subset,
-    TensorDataset,
-    random_split,
-)
+from minigrad.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset, Subset, TensorDataset, random_split
 
 from .samples import Shared, Squares
 

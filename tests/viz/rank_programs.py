@@ -19,10 +19,15 @@ import minigrad.distributed.nn.functional as differentiable
 dist.init_process_group("mpi")
 rank, size = dist.get_rank(), dist.get_world_size()
 """
+
+
+def on_each_rank(lines):
+    """Return a program of some lines that knows its rank."""
+    return BEGIN + lines
+
+
 # a step of training on a part of the data for each rank, whose gradients are averaged by hand
-STEP = (
-    BEGIN
-    + """
+STEP = on_each_rank("""
 w = torch.tensor([1.0, -2.0], requires_grad=True)
 x = torch.tensor([1.0, 3.0]) * (rank + 1)
 loss = differentiable.all_reduce((w * x).tanh().sum()) / size
@@ -30,43 +35,31 @@ loss.backward()
 dist.all_reduce(w.grad, op=dist.ReduceOp.AVG)
 with torch.no_grad():
     w -= 0.1 * w.grad
-"""
-)
+""")
 # the sum of gradients, divided by hand
-AVERAGE = (
-    BEGIN
-    + """
+AVERAGE = on_each_rank("""
 w = torch.tensor([1.0, 2.0], requires_grad=True)
 loss = (w * (rank + 1)).sum()
 loss.backward()
 dist.all_reduce(w.grad)
 w.grad /= size
-"""
-)
+""")
 # the same by DistributedDataParallel, which divides before it sums
-PARALLEL = (
-    BEGIN
-    + """
+PARALLEL = on_each_rank("""
 from minigrad.nn.parallel import DistributedDataParallel
 net = DistributedDataParallel(torch.nn.Linear(2, 1))
 loss = net(torch.ones(1, 2) * (rank + 1)).sum()
 loss.backward()
-"""
-)
+""")
 # a skip connection past the collective, in tensors of which each rank has a part
-SPLIT = (
-    BEGIN
-    + """
+SPLIT = on_each_rank("""
 torch.manual_seed(rank)
 x = torch.tensor([[1.0, -1.0]], requires_grad=True)
 w = torch.randn(2, 2, requires_grad=True)
 y = x + differentiable.all_reduce(x @ w)
 loss = y.pow(2).sum()
-"""
-)
-PIPE = (
-    BEGIN
-    + """
+""")
+PIPE = on_each_rank("""
 w = torch.full((2, 2), rank + 1.0, requires_grad=True)
 if rank == 0:
     h = torch.ones(1, 2) @ w
@@ -74,23 +67,17 @@ if rank == 0:
 else:
     h = differentiable.recv(torch.empty(1, 2, requires_grad=True), 0)
     loss = (h @ w).sum()
-"""
-)
+""")
 # rank 0 does not do what the others do
-APART = (
-    BEGIN
-    + """
+APART = on_each_rank("""
 w = torch.tensor([0.5, -1.0], requires_grad=True)
 h = w * (rank + 1.0)
 if rank == 0:
     h = h.exp()
 total = differentiable.all_reduce(h)
 loss = total.sum()
-"""
-)
-BY_HAND = (
-    BEGIN
-    + """
+""")
+BY_HAND = on_each_rank("""
 w = torch.full((2, 2), rank + 1.0, requires_grad=True)
 if rank == 0:
     h = torch.ones(1, 2) @ w
@@ -105,12 +92,9 @@ else:
     loss = (h @ w).sum()
     loss.backward()
     dist.send(h.grad, 0)
-"""
-)
+""")
 # two messages whose sends end in the other order
-OVERTAKEN = (
-    BEGIN
-    + """
+OVERTAKEN = on_each_rank("""
 first, second = torch.tensor([1.0]), torch.tensor([2.0])
 if rank == 0:
     begun = [dist.isend(first, 1), dist.isend(second, 1)]
@@ -120,12 +104,9 @@ else:
     dist.recv(first, 0)
     dist.recv(second, 0)
     loss = first.requires_grad_() * second
-"""
-)
+""")
 # ranks 1 and 2 send, and rank 0 takes what comes
-FROM_ANY = (
-    BEGIN
-    + """
+FROM_ANY = on_each_rank("""
 h = torch.full((2,), rank + 1.0, requires_grad=True) * 2
 if rank:
     dist.send(h.detach(), 0, tag=7)
@@ -134,26 +115,19 @@ else:
     dist.recv(x, tag=7)
     dist.irecv(y, tag=7).wait()
     loss = (x.requires_grad_() * y).sum()
-"""
-)
-FAILS = (
-    BEGIN
-    + """
+""")
+FAILS = on_each_rank("""
 if rank == 1:
     raise ValueError("only here")
 loss = differentiable.all_reduce(torch.ones(2, requires_grad=True)).sum()
-"""
-)
+""")
 
 # rank 0 is done, and rank 1 waits for it
-ENDS_EARLY = (
-    BEGIN
-    + """
+ENDS_EARLY = on_each_rank("""
 loss = torch.ones(2, requires_grad=True).sum()
 if rank == 1:
     dist.all_reduce(torch.ones(2))
-"""
-)
+""")
 
 
 COMMAND = """

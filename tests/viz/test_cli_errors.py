@@ -90,10 +90,7 @@ REFUSED = {  # the command: the program, and words of the message
     "render net.py:loss -o x.bmp": ("1 / 0\n", ["'.bmp'", ".svg .png"]),
     "render net.py:loss -o none/x.svg": ("1 / 0\n", ["the folder none does not exist"]),
     # lines that do not make their tensor alone
-    "source net.py:loss": (
-        W + "v = w * 1\nv.add_(1)\nloss = v * v\n",
-        [ALONE, "a second run gives another value"],
-    ),
+    "source net.py:loss": (W + "v = w * 1\nv.add_(1)\nloss = v * v\n", [ALONE, "a second run gives another value"]),
     "source net.py:loss -- 1": (W + "loss = w * w if w > 0 else w\n", [ALONE, "item()"]),
     # names of files
     "render net.py:loss -o ''": (PROGRAM, ["Name a file"]),

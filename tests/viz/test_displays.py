@@ -15,6 +15,7 @@ import minigrad as torch
 from minigrad.autograd.function import once_differentiable
 from minigrad.autograd.graph import saved_tensors_hooks
 from minigrad.utils.checkpoint import checkpoint
+from tests.functions import custom
 
 PROGRAMS = {}
 
@@ -66,16 +67,11 @@ class Broken(torch.autograd.Function):
         raise ZeroDivisionError("the user's own mistake")
 
 
-class Once(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x**3
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, g):
-        return 3 * ctx.saved_tensors[0] ** 2 * g
+Once = custom(
+    "Once",
+    forward=lambda ctx, x: ctx.save_for_backward(x) or x**3,
+    backward=once_differentiable(lambda ctx, g: 3 * ctx.saved_tensors[0] ** 2 * g),
+)
 
 
 # ---------------------------------------------------------------------- before and after backward

@@ -56,10 +56,7 @@ CALLS = {
     "matmul": (lambda t: (t.ones(4, 5) * 2) @ t.ones(4, 2), ["4 [5]", "[4] 2"]),
     "add": (lambda t: t.ones(2, 3) + t.ones(4, 3), ["[2] 3", "[4] 3"]),
     "cat": (lambda t: t.cat([t.ones(2, 3), t.ones(4, 3)], dim=1), ["[2] 3", "[4] 3"]),
-    "conv2d": (
-        lambda t: t.nn.functional.conv2d(t.ones(1, 3, 8, 8), t.ones(4, 2, 3, 3)),
-        ["1 [3] 8 8", "4 [2] 3 3"],
-    ),
+    "conv2d": (lambda t: t.nn.functional.conv2d(t.ones(1, 3, 8, 8), t.ones(4, 2, 3, 3)), ["1 [3] 8 8", "4 [2] 3 3"]),
     "linear": (lambda t: t.nn.Linear(4, 2)(t.ones(2, 3)), ["2 [3]", "2 [4]"]),
     "cross_entropy": (lambda t: t.nn.functional.cross_entropy(t.ones(2, 3), t.tensor([0, 7])), []),
     "getitem": (lambda t: t.ones(2, 3)[5], []),

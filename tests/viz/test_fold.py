@@ -140,11 +140,7 @@ def test_of_equal_layers_the_first_is_open_and_the_others_are_one_box():
 def test_equal_modules_fold_in_a_graph_that_would_fit():
     plain = nn.Sequential(*[layer for _ in range(8) for layer in (nn.Linear(3, 3), nn.Tanh())])
     graph = viz.draw(minigrad.record(plain, minigrad.ones(2, 3))).graph
-    assert [node.record["name"] for node in graph.nodes if node.is_op] == [
-        "linear",
-        "tanh",
-        "plain[2] to plain[15]",
-    ]
+    assert [node.record["name"] for node in graph.nodes if node.is_op] == ["linear", "tanh", "plain[2] to plain[15]"]
     assert viz.draw(minigrad.record(plain, minigrad.ones(2, 3)), max_nodes=None).graph.nodes[-1].kind == "op"
 
 

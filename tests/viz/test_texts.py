@@ -123,14 +123,7 @@ def test_mermaid_has_a_subgraph_for_each_pass():
 
 def test_mermaid_tells_kinds_by_shape_and_class():
     text = viz.draw(records.mlp()).mermaid() + viz.draw(records.two_uses()).mermaid()
-    for part in (
-        '(["images',
-        '{{"w',
-        '[["Softclip',
-        ":::function",
-        "classDef parameter",
-        "class op_3 output",
-    ):
+    for part in ('(["images', '{{"w', '[["Softclip', ":::function", "classDef parameter", "class op_3 output"):
         assert part in text
 
 

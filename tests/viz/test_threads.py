@@ -72,10 +72,7 @@ def test_a_tile_stands_in_rows_and_its_barrier_between_two_boards():
     drawing = draw_threads(launched(TRANSPOSE, "transpose", (2, 2), (4, 4), x, x.T.copy()), "tile")
     assert [
         group.get("id") for group in ET.fromstring(drawing.svg()).iter(SVG + "g") if group.get("class") == "card"
-    ] == [
-        "threads",
-        "array-tile",
-    ]
+    ] == ["threads", "array-tile"]
     there = [f"0,0 {x},{y}" for y in range(4) for x in range(4)]
     back = [f"0,0 {x},{y}" for x in range(4) for y in range(4)]
     assert cells(card(drawing, "array-tile")) == there + back

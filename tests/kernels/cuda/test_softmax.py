@@ -15,16 +15,7 @@ FUNCTIONS = {
     "logsumexp": lambda x, dim: x.logsumexp(dim),
     "logsumexp, kept": lambda x, dim: x.logsumexp(dim, True),
 }
-CASES = [
-    ((3, 5), 1),
-    ((2, 33), 1),
-    ((2, 7, 3), 1),
-    ((4, 3), 0),
-    ((), 0),
-    ((5, 1), 1),
-    ((0, 3), 1),
-    ((41,), 0),
-]
+CASES = [((3, 5), 1), ((2, 33), 1), ((2, 7, 3), 1), ((4, 3), 0), ((), 0), ((5, 1), 1), ((0, 3), 1), ((41,), 0)]
 LAYOUTS = {"transposed": lambda x: x.mT, "every other": lambda x: x[:, ::2], "repeated": lambda x: x[:1].expand(3, 4)}
 
 

@@ -5,23 +5,11 @@ import pytest
 import viz
 from minigrad import tensor
 from minigrad.autograd import Function
+from tests.functions import Exp
 
 from . import programs
 
 pytestmark = pytest.mark.browser
-
-
-class Exp(Function):
-    @staticmethod
-    def forward(ctx, i):
-        result = i.exp()
-        ctx.save_for_backward(result)
-        return result
-
-    @staticmethod
-    def backward(ctx, g):
-        (result,) = ctx.saved_tensors
-        return g * result
 
 
 class Twice(Function):

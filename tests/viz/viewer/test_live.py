@@ -8,6 +8,7 @@ import pytest
 import minigrad
 from minigrad import tensor
 from tests.formulas.test_programs import PROGRAMS
+from tests.functions import custom
 from viz.graph.drawn_graph import Graph
 from viz.viewer import shared
 
@@ -281,19 +282,12 @@ def test_elements_of_a_small_matrix_are_in_the_pane(live):
 
 @pytest.mark.slow
 def test_a_value_that_cannot_be_computed_says_why(live):
-    class Sort(minigrad.autograd.Function):
-        @staticmethod
-        def forward(x):
-            return minigrad.from_numpy(np.sort(x.numpy()))
-
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            pass
-
-        @staticmethod
-        def backward(ctx, g):
-            return g
-
+    Sort = custom(
+        "Sort",
+        forward=lambda x: minigrad.from_numpy(np.sort(x.numpy())),
+        setup_context=lambda ctx, inputs, output: None,
+        backward=lambda ctx, g: g,
+    )
     record = programs.recorded(lambda x: (Sort.apply(x) * x).sum(), tensor([2.0, 1.0]), passes=("forward", "backward"))
     page = live(record)
     assert not page.page.locator(".row.recorded").count()
