@@ -61,15 +61,17 @@ def watched(outer: Record, record: Record, name: str, method: Any, args: tuple) 
         for rec in outer.nest:
             rec.log.append([EventLog.also_seen, old, new, KINDS.get(name, "")])
     crossings, record.in_method = Crossings(record, inspect.unwrap(method)), True
-    with record, crossings.heard():
-        record.name_arguments(parameters(method), given)
-        ran.inputs = [record.ref(a) if isinstance(a, Tensor) else None for a in given if not isinstance(a, Node)]
-        result = method(*given)
-        if instead and name == "forward":
-            result = with_originals(args[0], result, instead)
-        record.settle()  # else results would be known before the operations that made them
-        record.outputs = [record.ref(o, "computed") for o in tensors_in(result)]
-    ran.same = outer.keep_values_of(record)
+    try:
+        with record, crossings.heard():
+            record.name_arguments(parameters(method), given)
+            ran.inputs = [record.ref(a) if isinstance(a, Tensor) else None for a in given if not isinstance(a, Node)]
+            result = method(*given)
+            if instead and name == "forward":
+                result = with_originals(args[0], result, instead)
+            record.settle()  # else results would be known before the operations that made them
+            record.outputs = [record.ref(o, "computed") for o in tensors_in(result)]
+    finally:
+        ran.same = outer.keep_values_of(record)
     return result
 
 

@@ -127,6 +127,7 @@ class Method:
     )  # its arguments without ctx, None for unused ones and numbers
     reads: list[Annotated[Any, Read]] = dataclasses.field(default_factory=list)  # of its values by Python
     run: int = 0  # the number of the backward pass in which it ran
+    error: Annotated[dict, Error] | None = None  # if it raised
 
 
 @dataclasses.dataclass
@@ -252,7 +253,7 @@ class Error:
     """The exception with which the program ended."""
 
     op: Needed[OpId]  # the operation that raised, or whose backward did
-    phase: Needed[Phase]  # forward, or backward
+    phase: Needed[Phase]  # forward, backward or jvp
     kind: Needed[str]  # the exception's class
     title: Needed[str]  # the operation or method that raised
     message: Needed[str]
