@@ -43,9 +43,7 @@ class Inside:
     ctx: Any  # None for a forward without ctx
     record: Record
     group: OpEntry | None = None  # the operation that was running
-    inputs: list[int | None] = field(
-        default_factory=list
-    )  # its arguments without ctx, None for those that are no tensors
+    inputs: list[int | None] = field(default_factory=list)  # its arguments without ctx, None for what is no tensor
     run: int = 0  # the backward pass in which it ran
     same: dict[int, int] = field(default_factory=dict)  # its values that are values outside as well
 

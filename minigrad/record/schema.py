@@ -122,9 +122,7 @@ class Method:
     ops: Needed[list[Annotated[Any, Op]]]
     outputs: list[ValueId]
     same: Needed[dict[ValueId, OuterId]]
-    inputs: list[ValueId | None] = dataclasses.field(
-        default_factory=list
-    )  # its arguments without ctx, None for unused ones and numbers
+    inputs: list[ValueId | None] = dataclasses.field(default_factory=list)  # without ctx; None: unused, or a number
     reads: list[Annotated[Any, Read]] = dataclasses.field(default_factory=list)  # of its values by Python
     run: int = 0  # the number of the backward pass in which it ran
     error: Annotated[dict, Error] | None = None  # if it raised

@@ -43,9 +43,8 @@ class Node:
     @property
     def is_function(self) -> bool:
         """True if the node is a custom Function that can be opened; of those that raised, if one of its methods did."""
-        return (
-            self.kind == "function" or self.kind == "error" and any(ran.get("error") for ran in self.record["inside"])
-        )
+        inside = self.record.get("inside", ()) if self.kind == "error" else ()
+        return self.kind == "function" or any(ran.get("error") for ran in inside)
 
     @property
     def lanes(self) -> tuple[int, ...]:

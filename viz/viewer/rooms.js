@@ -31,8 +31,7 @@ function mountRooms(g, box) {
     const title = shape("text", { class: "name", x: SIDE, y: box.strip + 20 }, `▾ ${room.title}`);
     const ways = lines.map((points) => shape("path", { class: "line", d: curve(points) }));
     const made = shape("g", {}, title, drawn(true), ways, links.map(tipAt), drawn(false));
-    const functions = room.items.filter((item) => item.box.room);
-    const heads = shape("g", {}, functions.map((item) => headOf(item, boundsInside(box, item, room))));
+    const heads = shape("g", {}, items.filter(({ item }) => item.box.room).map(({ item }) => headOf(item, boundsInside(box, item, room))));
     g.append(made);
     layers.heads.append(heads);
     const begins = [stepFor[pass].get(box.from), ...room.items.map((item) => item.box.step)];
