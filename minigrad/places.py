@@ -301,9 +301,9 @@ def callee(frame: FrameType) -> Any:
     return found
 
 
-def operands(name: str) -> list[str]:
-    """Return the code of both operands of the product that the user's line runs, `w @ x` or a call with this name, or []."""
-    node = running(user_frame(), ast.BinOp, ast.Call)
+def operands(name: str, node: Any = None) -> list[str]:
+    """Return the code of both operands of a product, `w @ x` or a call with this name, or []: the one of the user's line."""
+    node = node or running(user_frame(), ast.BinOp, ast.Call)
     sides = []
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
         sides = [node.left, node.right]

@@ -308,7 +308,9 @@ def insides(rec: Record) -> Iterator[tuple[OpEntry, Inside]]:
     home = {node: g for g in rec.groups if g.phase == "forward" for node in g.nodes}
     forward = None  # it runs before there is a ctx, if setup_context receives it
     for ran in rec.insides:
-        if ran.ctx is None:
+        if ran.record.failure is not None and ran.group is not None:
+            yield ran.group, ran
+        elif ran.ctx is None:
             forward = ran
         elif (group := home.get(ran.ctx, ran.group)) is not None:
             if ran.name == "setup_context" and forward is not None:
@@ -330,7 +332,8 @@ def method(ran: Inside, inner: Draft, rec: Record, number: Numbers) -> schema.Me
     same |= {new[i]: number.new[o] for i, o in past.items() if i in new and o in number.new}
     made = inner.document.to_dict()
     inputs = [new.get(i) for i in ran.inputs]
-    return schema.Method(ran.name, made["values"], made["ops"], made["outputs"], same, inputs, made["reads"], ran.run)
+    parts = made["values"], made["ops"], made["outputs"], same, inputs, made["reads"], ran.run, made["error"]
+    return schema.Method(ran.name, *parts)
 
 
 def value(noted: ValueInfo, new: int) -> schema.Value:

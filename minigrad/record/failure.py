@@ -21,6 +21,7 @@ from ..tensors.nested import tensors_in
 from . import schema
 from .callers import OURS, arguments_of, is_library_code, module_names
 from .event_log import bound
+from .inner_calls import Inside, watched
 from .values import NOWHERE, Event, OpEntry, refs_in
 
 if TYPE_CHECKING:
@@ -86,6 +87,10 @@ def note_failure(rec: Record, e: BaseException) -> None:
             break
     else:
         group, before, phase = own_entry(type(e).__name__, ()), [*users], "forward"
+    if phase == "forward" and (last := method_in(rec, steps)) is not None:
+        for ran in [ran for ran in rec.insides if ran is last or last.ctx is not None and ran.ctx is last.ctx]:
+            ran.group = group
+        phase = "jvp" if last.name == "jvp" else phase
     if group.where is NOWHERE and before:
         group.where = line_of(rec, before[-1])
     if group not in rec.groups:
@@ -124,6 +129,12 @@ def entry_at(rec: Record, steps: Sequence[TracebackType], i: int, users: Sequenc
     if rec._outer is frame and rec.groups:  # the parts of it that ran
         rec.groups.pop()
     return made
+
+
+def method_in(rec: Record, steps: Sequence[TracebackType]) -> Inside | None:
+    """Return the call of a custom Function's method that an exception passed through."""
+    seen = [tb.tb_frame.f_locals for tb in steps if tb.tb_frame.f_code is watched.__code__]
+    return next((one["ran"] for one in seen if one["outer"] is rec), None)
 
 
 def own_entry(name: str, inputs: Any, cls: Any = Failed) -> OpEntry:

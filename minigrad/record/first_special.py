@@ -73,9 +73,8 @@ class Made:
         """Yield the tangents of results."""
         for op in self.ops:
             for push in op.get("pushes") or ():
-                names = self.labels | {
-                    tangent(label): self.tangents[v] for label, v in self.labels.items() if v in self.tangents
-                }
+                moving = {tangent(name): self.tangents[v] for name, v in self.labels.items() if v in self.tangents}
+                names = self.labels | moving
                 operands = self.read(push["formula"], push.get("names") or names)
                 operands += [
                     *op["inputs"],

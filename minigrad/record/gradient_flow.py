@@ -181,9 +181,8 @@ class GradientFlow(KeptBytes):
             self.backward_group(event.group)
         if event is not None or beyond:
             edges = node._edges
-            self.gradients_flowed(
-                node, grads, [(i, edges[i], d) for i, d in zip(node.places or range(len(edges)), gives)]
-            )
+            passed = [(i, edges[i], d) for i, d in zip(node.places or range(len(edges)), gives)]
+            self.gradients_flowed(node, grads, passed)
 
     def arrived(self, node: Any, grads: Any) -> None:
         """Note the complete gradient of a node's outputs, or of a leaf."""

@@ -97,11 +97,8 @@ class Heard(EventLog, Observer):
     def communicated(self, call: Any, ended: bool) -> None:
         """Log that a communicating call is about to write its results, or has ended."""
         self._outer = None
-        self.log.append(
-            [EventLog.transfer_ended, call, transfer_entry(call)]
-            if ended
-            else [EventLog.transfer_writes, call, call.reads]
-        )
+        ends, writes = EventLog.transfer_ended, EventLog.transfer_writes
+        self.log.append([ends, call, transfer_entry(call)] if ended else [writes, call, call.reads])
 
     # ------------------------------------------------------------------ gradients
     def found(self, gradients: dict) -> dict:

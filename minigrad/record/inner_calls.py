@@ -43,9 +43,7 @@ class Inside:
     ctx: Any  # None for a forward without ctx
     record: Record
     group: OpEntry | None = None  # the operation that was running
-    inputs: list[int | None] = field(
-        default_factory=list
-    )  # its arguments without ctx, None for those that are no tensors
+    inputs: list[int | None] = field(default_factory=list)  # its arguments without ctx, None for what is no tensor
     run: int = 0  # the backward pass in which it ran
     same: dict[int, int] = field(default_factory=dict)  # its values that are values outside as well
 
@@ -61,15 +59,17 @@ def watched(outer: Record, record: Record, name: str, method: Any, args: tuple) 
         for rec in outer.nest:
             rec.log.append([EventLog.also_seen, old, new, KINDS.get(name, "")])
     crossings, record.in_method = Crossings(record, inspect.unwrap(method)), True
-    with record, crossings.heard():
-        record.name_arguments(parameters(method), given)
-        ran.inputs = [record.ref(a) if isinstance(a, Tensor) else None for a in given if not isinstance(a, Node)]
-        result = method(*given)
-        if instead and name == "forward":
-            result = with_originals(args[0], result, instead)
-        record.settle()  # else results would be known before the operations that made them
-        record.outputs = [record.ref(o, "computed") for o in tensors_in(result)]
-    ran.same = outer.keep_values_of(record)
+    try:
+        with record, crossings.heard():
+            record.name_arguments(parameters(method), given)
+            ran.inputs = [record.ref(a) if isinstance(a, Tensor) else None for a in given if not isinstance(a, Node)]
+            result = method(*given)
+            if instead and name == "forward":
+                result = with_originals(args[0], result, instead)
+            record.settle()  # else results would be known before the operations that made them
+            record.outputs = [record.ref(o, "computed") for o in tensors_in(result)]
+    finally:
+        ran.same = outer.keep_values_of(record)
     return result
 
 

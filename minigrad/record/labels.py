@@ -201,9 +201,8 @@ class Labels:
         found = [i for i in kept if not self.values[i].label]
         for i in [i for i in found if saved.get(i)]:
             label = as_label(saved[i])
-            self.give(
-                self.values[i], next(one for n in count(1) if (one := label + f"_{n}" * (n > 1)) not in self.taken)
-            )
+            free = next(one for n in count(1) if (one := label + f"_{n}" * (n > 1)) not in self.taken)
+            self.give(self.values[i], free)
         return [self.values[i] for i in found if not self.values[i].label]
 
     def unnamed(self) -> Iterator[tuple[tuple, Labels, schema.Value]]:

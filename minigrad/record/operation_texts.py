@@ -134,9 +134,8 @@ class Wording:
             op.pushes.append({"output": self.number(o), "formula": self.label(t), "latex": set_formula, "names": None})
         elif op.tangents:
             moving = {i: group.tangents[i] for i in inputs if isinstance(i, int) and i in group.tangents}
-            seeing = [
-                one for one in (called, within, words) if moving.keys() <= one.place.keys()
-            ]  # a transform sees others
+            # a transform sees other values
+            seeing = [one for one in (called, within, words) if moving.keys() <= one.place.keys()]
             pushed = ((one, one.pushes(moving)) for one in seeing)
             seen, texts = next((found for found in pushed if found[1]), (words, {}))
             for o, text in texts.items():
@@ -197,9 +196,7 @@ class Wording:
             return e.assignment(e.subscript(*trees[:2]), trees[2])
         path = group.name if entry is None else entry.torch or entry.name
         method = path.startswith("Tensor.") or entry is None and path not in FUNCTIONS
-        same = (
-            entry is None or entry.method is True
-        )  # else the method has other parameters: x.where(c, y) is where(c, x, y)
+        same = entry is None or entry.method is True  # else its parameters differ: x.where(c, y) is where(c, x, y)
         if writes or method or same and hasattr(Tensor, group.name) and by_method(group.where, group.name):
             word = path.rpartition(".")[2] + "_" * bool(writes)
             return e.method(trees[0], word, *trees[1:], **named)
@@ -327,9 +324,8 @@ class Words:
         """Return the expression of a value that one of the operation's steps computes; "" for other values."""
         if not any(ref in event.outputs for event in self.events):
             return ""
-        return (
-            self.kept(("saved", self.place[ref]), lambda program: e.text(program.computed([ref])[0]._extra.tree)) or ""
-        )
+        words = lambda program: e.text(program.computed([ref])[0]._extra.tree)
+        return self.kept(("saved", self.place[ref]), words) or ""
 
     def written(self) -> str:
         """Return the call of the operation's function."""

@@ -41,9 +41,8 @@ def noted_read(log: EventLog, t: Tensor, edge: Any, how: str, code: CodeType | N
         log.writes_into((t,))  # to read a detached tensor is no use of it: Python reads its source
         value, where = log.ref(t, "", edge), log._places(code, offset)
         log.writes_into(())
-        log.reads.append(
-            (len(log.groups), value, how, where, how in NUMBERS and (edge is not None or id(t) in log.cuts))
-        )
+        cut = how in NUMBERS and (edge is not None or id(t) in log.cuts)
+        log.reads.append((len(log.groups), value, how, where, cut))
 
 
 def reads_of(rec: Record, number: Numbers) -> Iterator[Read]:

@@ -15,14 +15,10 @@ class Regions(Sights):
 
     def __init__(self):
         super().__init__()
-        self._began: weakref.WeakKeyDictionary[Any, int] = (
-            weakref.WeakKeyDictionary()
-        )  # a region's node -> the number of groups before it
+        self._began: Any = weakref.WeakKeyDictionary()  # a region's node -> the number of groups before it
         self._inputs: tuple = ()  # saved by the region that begins with the next operation: value, bytes, node
         self._begun: Event | None = None  # an operation that has not ended
-        self._again: list[
-            int
-        ] = []  # for each region that runs again: the group with its next operation, or an earlier one
+        self._again: list[int] = []  # of each region that runs again, the group of its next operation or an earlier one
 
     def region_began(self, node: Any, inputs: list, edges: list) -> None:
         """Note that a checkpointed function begins and saves its inputs."""

@@ -121,10 +121,10 @@ class Method:
     ops: Needed[list[Annotated[Any, Op]]]
     outputs: list[ValueId]
     same: Needed[dict[ValueId, OuterId]]
-    # its arguments without ctx, None for unused ones and numbers
-    inputs: list[ValueId | None] = field(default_factory=list)
+    inputs: list[ValueId | None] = field(default_factory=list)  # without ctx; None: unused, or a number
     reads: list[Annotated[Any, Read]] = field(default_factory=list)  # of its values by Python
     run: int = 0  # the number of the backward pass in which it ran
+    error: Annotated[dict, Error] | None = None  # if it raised
 
 
 @dataclass
@@ -250,7 +250,7 @@ class Error:
     """The exception with which the program ended."""
 
     op: Needed[OpId]  # the operation that raised, or whose backward did
-    phase: Needed[Phase]  # forward, or backward
+    phase: Needed[Phase]  # forward, backward or jvp
     kind: Needed[str]  # the exception's class
     title: Needed[str]  # the operation or method that raised
     message: Needed[str]

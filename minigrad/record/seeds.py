@@ -103,9 +103,8 @@ class Seeds:
             return array
         has = "is not a tensor of numbers" if array is None else f"has shape {array.shape}"
         title = name or "the result"
-        self.problems.append(
-            (f"the {what} of {title} {has}, and {title} has shape {tuple(shape)}", f"pass {example(shape)}")
-        )
+        problem = f"the {what} of {title} {has}, and {title} has shape {tuple(shape)}"
+        self.problems.append((problem, f"pass {example(shape)}"))
         return None
 
     def unknown(self, what: str, name: str, kind: str, known: Sequence[tuple[str, tuple]]) -> None:

@@ -27,4 +27,5 @@ def test_render_writes_the_picture_prints_the_traceback_and_ends_with_1(tmp_path
     (tmp_path / "net.py").write_text(lines)
     done = command(tmp_path, "render", "net.py:loss", "-o", "loss.txt")
     assert done.returncode == 1 and b"mat1 and mat2" in done.stderr and done.stderr.count(b'File "') == 1
-    assert "✗  matmul" in (tmp_path / "loss.txt").read_text()
+    made = (tmp_path / "loss.txt").read_text()
+    assert "✗  matmul" in made and "To fix: transpose (x * 2): (x * 2).mT @ w" in made

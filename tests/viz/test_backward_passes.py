@@ -205,9 +205,8 @@ def test_a_loss_is_shown_with_the_gradients_of_its_own_pass(case):
         record, _ = program(case).record(loss, BOTH)
         drawing = viz.Drawing(record, BOTH)
         graph, page = drawing.whole, content(drawing.whole)
-        assert {edge["run"] for op in record["ops"] for edge in op["edges"]} <= {
-            run for one in graph.origins for run in one.runs
-        }
+        known = {run for one in graph.origins for run in one.runs}
+        assert {edge["run"] for op in record["ops"] for edge in op["edges"]} <= known
         pairs, values = dict(page["gradients"]), list(page["values"])
         told = [line for step in walk(drawing.graph, drawing.cards, BOTH) for line in step.lines]
         for name, grad in zip(LEAVES, wanted):
@@ -411,9 +410,8 @@ def test_every_format_names_the_pass_among_several():
     said = "backward 2 of 2, prog.py:5"
     for made in (whole.dot(), one.dot(), whole.mermaid(), whole.svg(), whole.text(), whole.tex(), whole.alt()):
         assert said in made.replace("\\_", "_")
-    assert (
-        "Backward pass 2 of 2, prog.py:5" in slide.svg() and said in list(whole.html().splitlines())[-1] + whole.html()
-    )
+    assert "Backward pass 2 of 2, prog.py:5" in slide.svg()
+    assert said in list(whole.html().splitlines())[-1] + whole.html()
 
 
 def test_a_page_tells_what_grad_holds():

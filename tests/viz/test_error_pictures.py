@@ -174,6 +174,19 @@ def test_an_error_in_the_backward_of_a_function_marks_it_and_draws_the_gradients
     assert "grad = [[1, 1, 1], [1, 1, 1]]" in drawn and drawn.index("mul") < drawn.index("✗") < drawn.index("■  sum")
 
 
+@pytest.mark.parametrize("method", ["forward", "backward", "jvp"])
+def test_a_function_whose_method_raises_is_open_with_the_operation_in_red_and_both_lines(method):
+    given = {"forward": lambda ctx, x: x * 1, "backward": lambda ctx, g: g, "jvp": lambda ctx, t: t}
+    function = custom("Inside", **{**given, method: lambda ctx, x: (x * 2) @ x})
+    x = ones(2, 3, requires_grad=True)
+    with pytest.raises(RuntimeError), minigrad.record(inside=True, passes=("forward", "backward", method)) as rec:
+        function.apply(x).sum().backward(), "the program's line"
+    drawn = text(record_of_failure(rec, "", "net.py"))
+    inside = drawn.partition(f"┌ Inside.{method}")[2].partition("└")[0]
+    assert "✗  matmul" in inside and "inner sizes" in inside and "(x * 2) @ x" in inside
+    assert "the program's" in drawn and drawn.count("RuntimeError: ") == 1
+
+
 def writes(lib):
     y = lib.ones(4, requires_grad=True).exp()
     loss = (y * y).sum()

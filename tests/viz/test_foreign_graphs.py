@@ -95,9 +95,8 @@ def test_a_contribution_of_another_shape_than_its_parent_is_unknown():
 def test_a_leaf_without_a_gradient_is_an_input():
     scores, classes = Node(2.0, 1.0), Node(3.0)
     made = draw(Node(1.0, 1.0, (scores, classes), op="loss")).record
-    assert [v["kind"] for v in made["values"]][:2] == ["parameter", "input"] and contributions(made) == [
-        ("scores", 1.0)
-    ]
+    assert [v["kind"] for v in made["values"]][:2] == ["parameter", "input"]
+    assert contributions(made) == [("scores", 1.0)]
 
 
 def test_values_gradients_and_tangents_may_be_nodes_of_an_engine():

@@ -186,9 +186,8 @@ def test_attention_weights_are_maps_large_enough_to_read_on_a_scale_to_1():
 
 
 def test_a_map_of_parts_of_a_matrix_has_the_first_and_the_last_index():
-    (made,) = heats(
-        viz.draw(lambda w: w.sum(), parameter(np.random.default_rng(0).normal(size=(200, 90)))), "forward"
-    ).values()
+    w = parameter(np.random.default_rng(0).normal(size=(200, 90)))
+    (made,) = heats(viz.draw(lambda w: w.sum(), w), "forward").values()
     assert [item.text for item in made.drawn(0, 0).items if isinstance(item, Text)] == ["0", "199", "0", "89"]
 
 
@@ -352,6 +351,5 @@ def test_large_pictures_have_small_maps_beside_the_text():
     for block in blocks:
         left, top = block.heat_at
         beside = block.lines if top == 3 else block.lines[1:]
-        assert left >= max(line.width for line in beside) and block.heat.size[1] <= sum(
-            line.height for line in block.lines
-        )
+        assert left >= max(line.width for line in beside)
+        assert block.heat.size[1] <= sum(line.height for line in block.lines)

@@ -84,9 +84,8 @@ def test_the_reduction_leads_into_grad_and_the_update_is_arithmetic_in_the_backw
         programs.PARALLEL + step, 2, "--show", "all,update", *(["--lanes", "each"] if lanes == "each" else [])
     )
     drawing = viz.draw(made, passes=("forward", "backward"), show=["all", "update"])
-    update = [
-        node for node in drawing.graph.nodes if node.is_op and node.record["name"] == "update of net.module.weight"
-    ]
+    done = [node for node in drawing.graph.nodes if node.is_op]
+    update = [node for node in done if node.record["name"] == "update of net.module.weight"]
     assert len(update) == (2 if lanes == "each" else 1)
     assert not any(node.is_op and node.record["name"] == "copy" for node in drawing.graph.nodes)
     (weight, gradient) = update[0].inputs
@@ -195,9 +194,8 @@ def test_messages_by_hand_are_joined_and_a_rank_may_lack_the_name():
 @needs_mpi
 def test_messages_arrive_in_the_order_in_which_their_sends_began():
     made = record(programs.OVERTAKEN, 2)
-    sent = {
-        message: op["inputs"] for op in ops(made, "send", "update") + ops(made, "send") for message in op["outputs"]
-    }
+    sends = ops(made, "send", "update") + ops(made, "send")
+    sent = {message: op["inputs"] for op in sends for message in op["outputs"]}
     received = ops(made, "recv") + ops(made, "recv", "update")
     assert [values(made, sent[op["inputs"][-1]]) for op in received] == [values(made, op["outputs"]) for op in received]
     assert len(received) == 2
@@ -326,9 +324,8 @@ def test_the_command_is_started_again_without_its_number():
 
 @needs_mpi
 def test_a_program_that_imports_torch_computes_with_minigrad(tmp_path):
-    (tmp_path / "prog.py").write_text(
-        programs.STEP.replace("minigrad as torch", "torch").replace("minigrad.", "torch.")
-    )
+    program = programs.STEP.replace("minigrad as torch", "torch").replace("minigrad.", "torch.")
+    (tmp_path / "prog.py").write_text(program)
     done = programs.started(tmp_path, 2, "render", "prog.py:loss", "--ranks", "-o", "prog.json")
     assert done.returncode == 0, done.stderr
     assert "all_reduce" in (tmp_path / "prog.json").read_text()

@@ -92,9 +92,8 @@ class Times:
 def _timed(group: Group, card: Card, times: Times) -> Group:
     """Give each section of a card the step at which it appears, and each room of an open node its time."""
     items = [item for item in group.items if not isinstance(item, Group) or not item.classes.startswith("room ")]
-    made = [
-        replace(item, at=times.of(item.classes.split()[0], card)) if isinstance(item, Group) else item for item in items
-    ]
+    timed = lambda item: replace(item, at=times.of(item.classes.split()[0], card))
+    made = [timed(item) if isinstance(item, Group) else item for item in items]
     return replace(group, items=[*made, *_rooms([item for item in group.items if item not in items], card, times)])
 
 

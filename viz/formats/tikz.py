@@ -144,9 +144,8 @@ def plain(words: str) -> str:
     >>> print(plain("a_1 <= 50%  θ"))
     a\_1 \textless{}= 50\%~~$\theta$
     """
-    out = "".join(
-        SIGNS.get(c) or (c if c.isascii() or c in "äöüßéèêàçñ" else f"${letter(c)}$") for c in text.clean(words)
-    )
+    sign = lambda c: SIGNS.get(c) or (c if c.isascii() or c in "äöüßéèêàçñ" else f"${letter(c)}$")
+    out = "".join(map(sign, text.clean(words)))
     return out.replace("  ", "~~")
 
 

@@ -42,6 +42,12 @@ class Node:
         return self.kind in ("op", "function", "fold", "transfer", "cut", "error")
 
     @property
+    def is_function(self) -> bool:
+        """True if the node is a custom Function that can be opened; of those that raised, if one of its methods did."""
+        inside = self.record.get("inside", ()) if self.kind == "error" else ()
+        return self.kind == "function" or any(ran.get("error") for ran in inside)
+
+    @property
     def lanes(self) -> tuple[int, ...]:
         """The node's lanes in a record of several processes; empty in other records."""
         return tuple(self.record.get("lanes", ()))

@@ -90,9 +90,8 @@ def older_first(result: Any, known: Mapping[int, str]) -> list[Any]:
             continue
         if id(following) in above:
             problem = f"{called(following, known)} is computed from itself: the graph has a cycle"
-            raise error(
-                ValueError, "draw", problem, "make a new node for each result, and keep the parents of old ones"
-            )
+            fix = "make a new node for each result, and keep the parents of old ones"
+            raise error(ValueError, "draw", problem, fix)
         above.add(id(following))
         stack.append((following, iter(parents_of(following, known))))
     return order

@@ -34,7 +34,7 @@ def names_of(open: Names) -> set[str]:
 
 def check_names(graph: Graph, open: Names) -> None:
     """Raise UnknownFunction if `open` names a custom Function that a graph does not have."""
-    known = {*chain.from_iterable(named(node) for node in graph.nodes if node.kind == "function")}
+    known = {*chain.from_iterable(named(node) for node in graph.nodes if node.is_function)}
     if unknown := sorted(names_of(open) - known - {"all", "none"}):
         there = f"The picture has {', '.join(sorted(known))}" if known else "The picture has none"
         raise UnknownFunction(f"draw: open names {unknown[0]!r}, which is no custom Function here. {there}.")
@@ -43,7 +43,7 @@ def check_names(graph: Graph, open: Names) -> None:
 def opened(graph: Graph, open: Names) -> Graph:
     """Open the custom Functions of a graph that `open` names; None opens small ones, "all" all, "none" none."""
     wanted = names_of(open) - {"none"}
-    functions = [node for node in graph.nodes if node.kind == "function"]
+    functions = [node for node in graph.nodes if node.is_function]
     chosen = None if open is None or "all" in wanted else wanted
     many = len(graph.nodes)
     for node in functions:
@@ -104,7 +104,7 @@ def frames(graph: Graph, node: Node, wanted: set[str] | None, most: int | None) 
         if calls := methods(op, name):
             frame = made[name] = Method(graph, node, name, calls).frame
             for inner in frame.graph.nodes:
-                if inner.kind == "function":
+                if inner.is_function:
                     inner.frames = frames(frame.graph, inner, wanted, most)
     return made if all(frame.graph.nodes for frame in made.values()) else {}  # a backward in NumPy has no operations
 
@@ -317,6 +317,7 @@ def merged(calls: Iterable[dict], names: dict[int, str]) -> dict:
     outputs: list[int] = []
     same: dict[int, int] = {}
     inputs: list[int | None] = []
+    error: dict | None = None
     for ran in calls:
         outside = {int(i): outer for i, outer in ran["same"].items()}
         known = {outer: inner for inner, outer in same.items()}
@@ -331,8 +332,11 @@ def merged(calls: Iterable[dict], names: dict[int, str]) -> dict:
         same |= {new[i]: outer for i, outer in outside.items()}
         inputs = inputs or [new.get(i) for i in ran.get("inputs", ())]
         outputs += [new[i] for i in ran.get("outputs", ())]
+        if raised := ran.get("error"):
+            shapes = [{**one, "value": new.get(one["value"])} for one in raised["shapes"]]
+            error = {**raised, "op": raised["op"] + len(ops), "shapes": shapes}
         ops += [renumbered(op, len(ops), new) for op in ran["ops"]]
-    return {"values": values, "ops": ops, "outputs": outputs, "same": same, "inputs": inputs}
+    return {"values": values, "ops": ops, "outputs": outputs, "same": same, "inputs": inputs, "error": error}
 
 
 def renumbered(op: dict, first: int, new: dict[int, int]) -> dict:

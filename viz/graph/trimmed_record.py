@@ -240,9 +240,8 @@ def parts_of(record: dict) -> dict[int, str]:
         if op["id"] in found or received(op):
             needed.update(tensors(op) if op["id"] not in found else ())
             continue
-        begun = [
-            kinds[v] == "parameter" or v in named and built(op) or v in read and v not in needed for v in op["outputs"]
-        ]
+        begins = lambda v: kinds[v] == "parameter" or v in named and built(op) or v in read and v not in needed
+        begun = [begins(v) for v in op["outputs"]]
         filled = op.get("name") in FILLS and op.get("inplace") and made.isdisjoint(tensors(op))
         if (filled or begun and all(begun)) and not op.get("edges"):
             found[op["id"]] = "setup"

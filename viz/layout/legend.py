@@ -88,9 +88,8 @@ def _heat(heats: list[Heat]) -> list[Entry]:
         dot = Path(outline(SIGN / 2 - 2, 6, 4, 4, [0] * 4, "cut"), "heat-beyond")
         entries.append(([*_swatch(f"heat-p{LEVELS}"), dot], f"beyond the scale: {most}"))
     if apart := [form for form in ("bars", "integers") if any(heat.form == form for heat in heats)]:
-        entries.append(
-            (_bars() if "bars" in apart else _shades(), f"{' and '.join(apart)}: up to the largest of each value")
-        )
+        words = f"{' and '.join(apart)}: up to the largest of each value"
+        entries.append((_bars() if "bars" in apart else _shades(), words))
     cells += [cell for heat in heats if not heat.scale for panel in heat.panels for row in panel for cell in row]
     minus = Path(outline(SIGN / 2 - 4, 7, 8, 2, [0] * 4, "cut"), "heat-beyond")
     signs = {

@@ -102,9 +102,8 @@ def outline(x: float, y: float, width: float, height: float, corners: Sequence[f
     ):
         if corner:
             steps.append(("L", *before))
-            steps.append(
-                ("C", *_towards(before, at), *_towards(after, at), *after) if form == "round" else ("L", *after)
-            )
+            bend = "C", *_towards(before, at), *_towards(after, at), *after
+            steps.append(bend if form == "round" else ("L", *after))
         elif at != (x, y):
             steps.append(("L", *at))
     return [*steps, ("Z",)]

@@ -41,10 +41,8 @@ def example(module: Any, library: ModuleType) -> tuple[Any, str] | None:
 
 def required(forward: Any) -> list[str]:
     """Return the names of the required arguments."""
-    parameters = inspect.signature(forward).parameters.values()
-    return [
-        p.name for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-    ]
+    needed = [p for p in inspect.signature(forward).parameters.values() if p.default is p.empty]
+    return [p.name for p in needed if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
 
 
 def taken(layer: Any) -> list[str]:

@@ -38,7 +38,7 @@ def record_of_failure(rec: Any, name: str, file: str) -> dict | None:
     if not any(op["inputs"] or op["outputs"] for op in made["ops"]):
         return None
     error = made["error"]
-    passes = [one for one in made["program"]["passes"] if one in ("forward", error["phase"])]
+    passes = [*dict.fromkeys(("forward", error["phase"]))]
     about = {"passes": passes, "file": file, "name": name or Path(file).stem, "iteration": headline(error)}
     return {**made, "program": {**made["program"], **about}}
 

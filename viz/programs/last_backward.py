@@ -43,9 +43,8 @@ RANKS = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK")  # MPI's own variables
 def is_programs(run: BackwardRun) -> bool:
     """Return True for a backward of the program itself: not inside another one, of no transform, and of no recording."""
     added = getattr(recorder_of(current()), "added_backward", False)
-    return (
-        run.around is None and not added and all(getattr(producer(edge), "_layer", None) is None for edge in run.roots)
-    )
+    layers = [getattr(producer(edge), "_layer", None) for edge in run.roots]
+    return run.around is None and not added and all(one is None for one in layers)
 
 
 @contextmanager

@@ -189,9 +189,8 @@ class Libraries:
         import minigrad
 
         if self.of(fn, args) is minigrad:
-            return minigrad.record(
-                fn, *args, passes=passes, name=name, inside=True, times=times, contents=True, **seeds
-            )
+            about = {"name": name, "inside": True, "times": times, "contents": True, **seeds}
+            return minigrad.record(fn, *args, passes=passes, **about)
         from ..pytorch.torch_recording import recording_of
 
         with self.uncompiled():

@@ -115,9 +115,8 @@ class Chain:
 
         if isinstance(group, Call) and group.cls is not None:  # an explanation shows where the user's backward is
             theirs = group.cls.backward.__code__
-            backward.__code__ = backward.__code__.replace(
-                co_filename=theirs.co_filename, co_firstlineno=theirs.co_firstlineno
-            )
+            place = {"co_filename": theirs.co_filename, "co_firstlineno": theirs.co_firstlineno}
+            backward.__code__ = backward.__code__.replace(**place)
         methods = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
         made = type(group.name, (minigrad.autograd.Function,), methods)
         return list(tensors_in(made.apply(*[self.tensor(value) for value in operands])))

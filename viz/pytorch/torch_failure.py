@@ -8,6 +8,7 @@ raised; it is the youngest whose saved tensors cannot be read, or the one that t
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from types import TracebackType
@@ -19,7 +20,7 @@ import minigrad
 from minigrad.core.frames import ON, use
 from minigrad.core.tensor import wrap
 from minigrad.errors import MinigradError, suppressed_warnings
-from minigrad.places import chain, is_library_frame
+from minigrad.places import chain, expression_at, is_library_frame, operands
 from minigrad.record.callers import module_names
 from minigrad.record.failure import Failed, described
 from minigrad.record.schema import Where
@@ -66,7 +67,7 @@ def note_failure(rec: Recorder, e: BaseException, call: Any) -> None:
         rec.failure.roots = [rec.ref(t) for t in roots]
         rec.failure.lines += lines_of_backward(rec, group)
     elif group.event.inputs and group.cls is None:
-        add_sizes(rec, group)
+        add_sizes(rec, group, users[-1])
     rec.outputs = rec.failure.roots
 
 
@@ -124,12 +125,16 @@ def lines_of_backward(rec: Recorder, group: Call) -> Iterator[tuple[str, Where, 
         yield "its saved tensors were freed by the first backward", run.where, []
 
 
-def add_sizes(rec: Recorder, group: Call) -> None:
-    """Let minigrad refuse the same call: it tells which sizes do not fit, and the fix."""
+def add_sizes(rec: Recorder, group: Call, tb: TracebackType) -> None:
+    """Let minigrad refuse the same call: it tells which sizes do not fit, and the fix, here in the words of the user's line."""
     try:
         with suppressed_warnings(), minigrad.random.fork_rng(), use(ON):
             args, kwargs = instead(lambda value: wrap(rec.values[value].numbers().copy()), group)
             function_of(group.word)(*args, **kwargs)
     except MinigradError as e:
         rec.failure.shapes = next((note for note in e.notes if hasattr(note, "rows")), None)
-        rec.failure.remedy = e.remedy.replace("minigrad.", "torch.")
+        names = [name for name, _ in rec.failure.shapes.rows] if rec.failure.shapes else []
+        users = operands(group.word, expression_at(tb.tb_frame.f_code, tb.tb_lasti, ast.BinOp, ast.Call) or ast.Pass())
+        words = dict(zip(names, users)) if len(names) == len(users) else {}
+        remedy = re.sub(r"[a-z]\w*", lambda found: words.get(found[0], found[0]), e.remedy)
+        rec.failure.remedy = remedy.replace("minigrad.", "torch.")

@@ -299,6 +299,6 @@ def run_now() -> int:
 
 def same(a: np.ndarray | None, b: np.ndarray | None) -> bool:
     """Return True if two arrays have the same shape and elements."""
-    return (
-        a is not None and b is not None and a.shape == b.shape and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
-    )
+    if a is None or b is None:
+        return False
+    return a.shape == b.shape and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")

@@ -340,9 +340,8 @@ class Recorder(Backward):
         given = set(self.tensors)
         self.outputs = [self.ref(o) for o in outs]
         if any(self.values[v].kind == "computed" and v in self.tensors and v not in given for v in self.outputs):
-            self.notes.append(
-                "a result was computed in TorchScript or in another thread, where operations are not recorded"
-            )
+            there = "in TorchScript or in another thread, where operations are not recorded"
+            self.notes.append(f"a result was computed {there}")
         return self.outputs
 
     def settle(self) -> None:

@@ -178,9 +178,8 @@ def recording_of(
 def tracks(around: dict[str, Any], args: tuple) -> bool:
     """Return True if a tensor that a function can access requires grad."""
     modules = [one for one in (*around.values(), *args) if hasattr(one, "named_parameters")]
-    return any(t.requires_grad for t in tensors_in((args, around))) or any(
-        p.requires_grad for module in modules for p in module.parameters()
-    )
+    parameters = [p for module in modules for p in module.parameters()]
+    return any(t.requires_grad for t in (*tensors_in((args, around)), *parameters))
 
 
 def title(fn: Any) -> str:

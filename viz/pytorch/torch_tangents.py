@@ -66,9 +66,8 @@ class Tangents:
         self.met.setdefault(id(t), t)
         if seeds is None or seeds.tangent is None:
             return torch.ones_like(t.detach())
-        array = seeds.direction(
-            t, tuple(t.shape), t.detach().cpu().numpy().dtype, self.recorder.values[self.recorder.ref(t)].name
-        )
+        name = self.recorder.values[self.recorder.ref(t)].name
+        array = seeds.direction(t, tuple(t.shape), t.detach().cpu().numpy().dtype, name)
         return None if array is None else t.detach().new_tensor(array)
 
     def put(self, t: torch.Tensor, tangent: torch.Tensor) -> tuple[torch.Tensor, int]:
@@ -131,9 +130,8 @@ class Tangents:
                 self.recorder.notes.append(f"the jvp pass stops at {call.name}, which has no jvp")
                 return self.stop(results)
             again = self.nested if self.recorder.layers() else self.dual
-            kernels = (
-                sdpa_kernel(SDPBackend.MATH) if "attention" in name else nullcontext()
-            )  # the fast ones have no jvp
+            # fast kernels of attention have no jvp
+            kernels = sdpa_kernel(SDPBackend.MATH) if "attention" in name else nullcontext()
             try:
                 with torch._C.DisableTorchFunction(), torch.no_grad(), random(), kernels:
                     pairs = {key: (given[key][0], one) for key, one in known.items()}

@@ -110,9 +110,8 @@ class Words:
         names = {**names, **{self.dot(value): wrap(np.array(t)) for value, t in tangents.items()}}
         read = max(map(largest, tangents.values()), default=0.0)
         for push in ours.pushes:
-            if (value := values[push["output"]]) in tangents and gives_number(
-                push["formula"], names, tangents[value], read
-            ):
+            value = values[push["output"]]
+            if value in tangents and gives_number(push["formula"], names, tangents[value], read):
                 self.push(value, push["formula"], push["latex"])
 
     def write_dropout(self, flows: Sequence[Flow]) -> None:

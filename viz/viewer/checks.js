@@ -163,7 +163,7 @@ const FLOW = fields({ up: value, gives: value, rule: text, figures }, "up", "giv
 const amounts = list(tuple(text, text, text), 1000);
 const place = tuple(file, line);
 const BOX = fields(
-  { kind: oneOf(["port", "saved", "leaf", "op", "function", "transfer"]), text, of: text, made: amounts, reads: amounts, at: place, room: (x) => room(x), open: flag },
+  { kind: oneOf(["port", "saved", "leaf", "op", "function", "transfer", "error"]), text, said: list(text, 100), of: text, made: amounts, reads: amounts, at: place, room: (x) => room(x), open: flag },
   "kind", "text",
 ); // prettier-ignore
 const box = (x) => {

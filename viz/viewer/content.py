@@ -79,9 +79,8 @@ class Translator:
         self.place = {value["id"]: i for i, value in enumerate(graph.record["values"])}
         self.ran = {op["id"]: i for i, op in enumerate(graph.ops)}
         self.rooms = rooms(graph, open)
-        self.back = {
-            op["id"]: op.get("of") for op in graph.record["ops"] if op["phase"] == "backward" and not op.get("again")
-        }
+        back = [op for op in graph.record["ops"] if op["phase"] == "backward" and not op.get("again")]
+        self.back = {op["id"]: op.get("of") for op in back}
 
     def lanes(self) -> dict:
         """Return the lanes' names and titles, and the lane of each value; empty for a record of one process."""

@@ -28,7 +28,7 @@ function placedBox(box, key, turned) {
   const item = { kind, box, key, leaf: kind === "saved" || kind === "leaf", strip: 0 };
   const inner = box.open ? placeRoom(box.room, key, turned) : null;
   const title = inner ? `▾ ${box.room.title}` : `${box.room ? "▸ " : ""}${box.text}`;
-  item.lines = [title, ...(made && !inner ? [made] : [])].map(minus);
+  item.lines = [title, ...(made && !inner ? [made] : []), ...(box.said ?? [])].map(minus);
   const wide = Math.max(...item.lines.map((line) => textWidth(roomy(line), inner ? "name" : "mono"))) + 2 * ROOM.pad;
   item.w = Math.ceil(inner ? Math.max(wide, inner.w + 2 * ROOM.side) : wide);
   item.h = inner ? inner.h + ROOM.head + 2 * ROOM.above : item.lines.length * ROOM.line + ROOM.pad;

@@ -1,7 +1,8 @@
 // Open custom Functions: a card shows the operations of the method that the current pass runs, as pictures do.
 
-const isOpen = (box) => box.kind === "function" && Boolean(ops[box.from].open);
-const canOpen = (box) => box.kind === "function" && Boolean(ops[box.from].rooms);
+const isFunction = ({ kind }) => kind === "function" || kind === "error";
+const isOpen = (box) => isFunction(box) && Boolean(ops[box.from].open);
+const canOpen = (box) => isFunction(box) && Boolean(ops[box.from].rooms);
 
 /** Return the pass whose method a card shows: the current one, or forward if that runs no method. */
 const shownPass = (box) => (box.rooms[steps[state.step].pass] ? steps[state.step].pass : Object.keys(box.rooms)[0]);
@@ -30,8 +31,7 @@ function mountRooms(g, box) {
     const title = shape("text", { class: "name", x: SIDE, y: box.strip + 20 }, `▾ ${room.title}`);
     const ways = lines.map((points) => shape("path", { class: "line", d: curve(points) }));
     const made = shape("g", {}, title, drawn(true), ways, links.map(tipAt), drawn(false));
-    const functions = room.items.filter((item) => item.box.room);
-    const heads = shape("g", {}, functions.map((item) => headOf(item, boundsInside(box, item, room))));
+    const heads = shape("g", {}, items.filter(({ item }) => item.box.room).map(({ item }) => headOf(item, boundsInside(box, item, room))));
     g.append(made);
     layers.heads.append(heads);
     const begins = [stepFor[pass].get(box.from), ...room.items.map((item) => item.box.step)];
@@ -77,9 +77,9 @@ function amountText({ text, of, made }) {
 
 /** Draw a box inside a Function; an open one has its title at the top left. */
 function roomBox({ kind, lines, room, w, h }, [x, y]) {
-  const at = room ? { x: x + ROOM.pad } : { x: x + w / 2, "text-anchor": "middle" };
-  const style = (i) => (room ? "name" : i ? "mono made" : "mono");
-  const text = (words, i) => shape("text", { class: style(i), y: y + 17 + i * ROOM.line, ...at }, i || room || kind === "op" || kind === "function" ? words : portText(words, kind));
+  const at = room || kind === "error" ? { x: x + ROOM.pad } : { x: x + w / 2, "text-anchor": "middle" };
+  const style = (i) => (room ? "name" : !i ? "mono" : kind === "error" ? "mono said" : "mono made");
+  const text = (words, i) => shape("text", { class: style(i), y: y + 17 + i * ROOM.line, ...at }, i || room || kind === "op" || isFunction({ kind }) ? words : portText(words, kind));
   const band = room ? shape("rect", { class: "title", x, y, width: w, height: ROOM.head, rx: 5 }) : null;
   return shape("g", {}, shape("rect", { x, y, width: w, height: h, rx: 5 }), band, lines.map(text));
 }

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from .. import text
+from ..cards.error import error_texts
 from ..cards.heads import called
 from ..graph.drawn_graph import Frame, Graph, Node
 from ..graph.functions import FULL, SMALL, Names, frames, inner_nodes, named, names_of, size
@@ -16,7 +17,7 @@ Opens = Callable[[Node], bool]  # True for the custom Functions that open at onc
 
 def rooms(graph: Graph, open: Names = None) -> dict[int, dict[str, Any]]:
     """Return the inside of custom Functions, by operation and pass, and those that open at once, as in pictures."""
-    functions = [node for node in graph.nodes if node.kind == "function"]
+    functions = [node for node in graph.nodes if node.is_function]
     made = {node.record["id"]: (node, frames(graph, node, None, MOST)) for node in functions}
     calls = {id(ran): f"{n.record['id']}:{k}" for n in functions for k, ran in enumerate(n.record.get("inside", ()))}
     wanted = names_of(open)
@@ -70,6 +71,7 @@ def box(graph: Graph, node: Node, opens: Opens, calls: Calls) -> dict[str, Any]:
         "kind": node.kind,
         "text": text.shorten(shown or name + call, 60),
         "made": amounts(graph, node.outputs, calls),
+        "said": [line for _, line in error_texts(graph, node)] if node.kind == "error" else [],
     }
     return made | {key: value for key, value in more.items() if value}
 

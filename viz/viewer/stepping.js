@@ -131,7 +131,7 @@ function opened(step) {
 /** Go to a step that may be inside closed Functions. */
 function reach(step) {
   const { op, inside } = steps[step];
-  if (inside && !isDrawn(steps[step]) && boxOf[op.index].kind === "function") {
+  if (inside && !isDrawn(steps[step]) && isFunction(boxOf[op.index])) {
     opened(step);
     cards.delete(boxOf[op.index].key);
     inPlace(() => boxOf[op.index], () => rebuild(null));

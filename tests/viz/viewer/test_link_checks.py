@@ -82,9 +82,8 @@ def test_records_of_functions_pass_unchanged_with_and_without_contents(tmp_path)
 
 @pytest.mark.slow
 def test_records_of_all_operations_pass_unchanged(tmp_path):
-    names = [
-        name for name in NAMES if not name.startswith("empty")
-    ]  # any bytes: integers above 2 ** 53 are not JavaScript's
+    # any bytes: integers above 2 ** 53 are not JavaScript's
+    names = [name for name in NAMES if not name.startswith("empty")]
     made = [sample_of(TABLE[name], sample, "float64") for name in names for sample in TABLE[name].samples]
     documents = [one[0] if isinstance(one, tuple) else one for one in made]
     unchanged(tmp_path, [shared_data(Graph(one if isinstance(one, dict) else one.to_dict())) for one in documents])
