@@ -44,9 +44,9 @@ class Folding:
     def __init__(self, graph: Graph, kind: str, key: Key):
         self.ops, self.kind, self.key = graph.ops, kind, key
         self.classes = graph.record["program"].get("classes", {})
-        # a box stays in one lane, and a collective is never in a box, nor an operation that raised
+        # a box stays in one lane or pass, and a collective is never in a box, nor an operation that raised
         alone = lambda op: op.get("transfers") or op["id"] == graph.failing
-        places = [(*op.get("lanes", ()), op["id"] if alone(op) else None) for op in self.ops]
+        places = [(*within(op), op["id"] if alone(op) else None) for op in self.ops]
         marks = [(place, key(op)) for place, op in zip(places, self.ops)]
         self.starts = [i for i, mark in enumerate(marks) if not i or mark != marks[i - 1]]
         self.places = [places[i] for i in self.starts]
@@ -75,14 +75,19 @@ class Folding:
         where = op.get("where") or {}
         if self.kind == "round":
             return f"iteration {place + 1}"
-        if self.kind == "line":
-            return text.clean(where.get("code") or "").strip() or f"line {where.get('line', '?')}"
         levels = self.key(op) or ("",)
+        if self.kind == "line" or self.kind == "function" and not levels[0]:
+            end = [*self.starts, len(self.ops)][place + 1]
+            places = [one.get("where") or {} for one in (op, self.ops[end - 1])]
+            lines = [text.clean(at.get("code") or "").strip() or f"line {at.get('line', '?')}" for at in places]
+            return " to ".join(dict.fromkeys(lines))
         if levels == ("", op["id"]):  # an operation by itself
             return op.get("function") or op["name"]
         if levels[0] and op.get("module"):
             return module_title(levels, self.classes)
-        return str(levels[-1] or text.file_name(where.get("file")) or "operations")
+        return str(
+            str(levels[-1] or "").rpartition(".<locals>.")[2] or text.file_name(where.get("file")) or "operations"
+        )
 
 
 def fold(graph: Graph, most: int | None = MOST, depth: int | None = None) -> Graph:
@@ -103,7 +108,7 @@ def fold(graph: Graph, most: int | None = MOST, depth: int | None = None) -> Gra
     >>> graph.nodes[2].record["name"], len(graph.nodes) <= 20
     ('y = y.sin()', True)
     """
-    if most is not None and "views" not in graph.view.show and not (graph.view.full or graph.lanes):
+    if most is not None and "views" not in graph.view.show and not (graph.view.full or graph.lanes or graph.bands):
         graph = without_dead_ends(graph)
         if graph.operations > SMALL or graph.view.brief:
             graph = without_views(graph)
@@ -159,7 +164,7 @@ def tree(ops: list[dict]) -> Part:
     around = [Part(0, len(ops))]
     for i, op in enumerate(ops):
         levels = () if op.get("transfers") else op.get("module", ())
-        path = tuple((level, *op.get("lanes", ())) for level in levels)
+        path = tuple((level, *within(op)) for level in levels)
         while around[-1].path != path[: len(around) - 1]:
             around.pop()
         while len(around) <= len(path):
@@ -240,9 +245,11 @@ def by_size(graph: Graph, most: int) -> Graph:
 
 def foldings(graph: Graph) -> Iterator[Folding]:
     """Yield the ways to fold a graph."""
-    rounds = rounds_of(graph.ops)
-    yield Folding(graph, "round", lambda op: (rounds[op["id"]],))
-    yield Folding(graph, "line", lambda op: (rounds[op["id"]], *line_of(op)))
+    # a derivative of a derivative runs the same rule twice without being in a loop
+    rounds = rounds_of([op for op in graph.ops if not (graph.bands and op["band"])])
+    if max(rounds.values(), default=1) > 1:
+        yield Folding(graph, "round", lambda op: (rounds.get(op["id"]),))
+    yield Folding(graph, "line", lambda op: (rounds.get(op["id"]), *line_of(op)))
     for depth in range(1, max((len(op.get("module", ())) for op in graph.ops), default=0) + 1):
         yield Folding(graph, "module", at_depth(depth))
     yield Folding(graph, "function", lambda op: ((op.get("where") or {}).get("function"),))
@@ -256,6 +263,11 @@ def at_depth(depth: int) -> Key:
         return levels[:depth] if len(levels) >= depth else ("", op["id"])
 
     return key
+
+
+def within(op: dict) -> tuple:
+    """Return the lanes of an operation, and its band in a story: no box crosses their borders."""
+    return (*op.get("lanes", ()), op.get("band"))
 
 
 def line_of(op: dict) -> tuple:
@@ -324,7 +336,7 @@ class Uses:
         return {
             **ops[0],
             **made,
-            "name": box.name,
+            "name": self.pass_of(ops) or box.name,
             "module": around(ops)[: -1 if box.kind == "module" else None],
             "formula": "",
             "inputs": inputs,
@@ -332,7 +344,7 @@ class Uses:
             "function": None,
             "edges": self.flows(ops, inputs),
             "folded": {
-                "kind": box.kind,
+                "kind": "pass" if self.pass_of(ops) else box.kind,
                 "times": box.times,
                 "ops": [i for op in ops for i in ids_of(op)],
                 "lines": lines_of(ops),
@@ -344,6 +356,13 @@ class Uses:
                 "gradients": [graph.gradients[v] for v in inner if v in graph.gradients],
             },
         }
+
+    def pass_of(self, ops: list[dict]) -> str:
+        """Return the title of the backward or jvp pass of a story whose operations these are; "" for a part of one."""
+        bands, number = self.graph.bands, ops[0].get("band")
+        if not bands or number is None or not bands[number]["hue"]:
+            return ""
+        return bands[number]["title"] * (len(ops) == sum(op["band"] == number for op in self.graph.ops))
 
     def with_views(self, ops: list[dict], made: dict, read: dict[int, None]) -> dict:
         """Return the entry of an operation with the views of its inputs and of its result."""
