@@ -128,9 +128,8 @@ def fold_head(graph: Graph, node: Node) -> Block:
     inner, columns = node.record["folded"], graph.view.columns
     times = inner.get("times", 1)
     room = columns - (len(f"  × {times}") if times > 1 else 0)
-    first, *more = (
-        text.wrap(node.record["name"], room, 2) if graph.view.slide else [text.shorten(node.record["name"], room)]
-    )
+    title = text.wrap(node.record["name"], room, 2) if graph.view.slide else ["…"]
+    first, *more = [text.shorten(node.record["name"], room)] if title[-1].endswith("…") else title
     lines = [Line([(first, "name")], _times(inner)), *[Line([(one, "name")]) for one in more]]
     counted = [f"{many} {name}" if many > 1 else name for name, many in inner["names"].items()]
     more = [f"{len(counted) - 5} other kinds"] if len(counted) > 6 else []

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import takewhile
+from itertools import groupby, takewhile
 from math import ceil, inf
 
 from .. import text
@@ -31,7 +31,7 @@ Key = Callable[[dict], tuple]
 class Box:
     """Operations that become one node, and its name."""
 
-    kind: str  # module | function | line | round
+    kind: str  # module | function | line | round | repeat | run, of neighbouring operations | views
     name: str
     start: int  # index of its first operation
     stop: int  # index after its last operation
@@ -192,7 +192,23 @@ def by_modules(graph: Graph, most: int) -> Graph | None:
         made = uses.folded(list(whole.boxes(level, classes)))
         if len(made.nodes) <= most and (level == deepest or len(made.nodes) >= FEW):
             return made
+    for level in range(1, deepest + 1):
+        boxes = list(without_singles(graph.ops, list(whole.boxes(level, classes))))
+        if len(boxes) >= FEW // 2 and len((made := uses.folded(boxes)).nodes) <= most:
+            return made
     return None
+
+
+def without_singles(ops: list[dict], boxes: list[Box]) -> Iterator[Box]:
+    """Yield the boxes with each run of neighbouring single operations as one box; boxes of several stay as they are."""
+    path = lambda op: tuple(op.get("module", ()))
+    inside = Counter(path(op)[:n] for op in ops for n in range(1, len(path(op)) + 1))
+    name = lambda op: module_name(path(op)) if inside[path(op)] == 1 else op.get("function") or op["name"]
+    single = lambda box: box.stop - box.start == 1 and not ops[box.start].get("transfers")
+    for _, run in groupby(boxes, lambda box: within(ops[box.start]) if single(box) else (box.start, box.stop)):
+        first, *_, last = [*run] * 2
+        title = f"{name(ops[first.start])} to {name(ops[last.start])}"
+        yield first if first is last else Box("run", title, first.start, last.stop)
 
 
 def together(ops: list[dict], part: Part, modules: bool) -> Part:
