@@ -16,7 +16,7 @@ from .. import text
 from ..view import SMALL
 from . import cuts
 from .drawn_graph import Graph
-from .modules import ids_of, module_name, module_title, steps_of, tensors
+from .modules import calls, ids_of, module_name, module_title, steps_of, tensors
 from .repeats import loop_of, mark, repeats
 from .views import grouped, hidden_views, name_hidden, without_dead_ends, words_after
 
@@ -46,7 +46,8 @@ class Folding:
         self.classes = graph.record["program"].get("classes", {})
         # a box stays in one lane or pass, and a collective is never in a box, nor an operation that raised
         alone = lambda op: op.get("transfers") or op["id"] == graph.failing
-        places = [(*within(op), op["id"] if alone(op) else None) for op in self.ops]
+        numbers = calls(self.ops) if kind == "module" else {}
+        places = [(*within(op), numbers.get(op["id"]), op["id"] if alone(op) else None) for op in self.ops]
         marks = [(place, key(op)) for place, op in zip(places, self.ops)]
         self.starts = [i for i, mark in enumerate(marks) if not i or mark != marks[i - 1]]
         self.places = [places[i] for i in self.starts]
@@ -161,10 +162,10 @@ class Part:
 
 def tree(ops: list[dict]) -> Part:
     """Return the operations as a tree of modules."""
-    around = [Part(0, len(ops))]
+    around, numbers = [Part(0, len(ops))], calls(ops)
     for i, op in enumerate(ops):
         levels = () if op.get("transfers") else op.get("module", ())
-        path = tuple((level, *within(op)) for level in levels)
+        path = tuple((level, *within(op), numbers[op["id"]]) for level in levels)
         while around[-1].path != path[: len(around) - 1]:
             around.pop()
         while len(around) <= len(path):
@@ -340,7 +341,9 @@ class Uses:
         graph, ops = self.graph, self.graph.ops[box.start : box.stop]
         made = {value for op in ops for value in op["outputs"]}
         read = dict.fromkeys(v for op in ops for v in tensors(op) if v not in made)
-        inner = {v for v in read if not self.outside(v, box) and graph.kind(v) in ("parameter", "constant")}
+        # on a slide each call of a module has all its parameters inside
+        own = lambda v: not self.outside(v, box) or graph.view.slide and "." in (graph.values[v].get("name") or "")
+        inner = {v for v in read if graph.kind(v) in ("parameter", "constant") and own(v)}
         inputs = [v for v in read if v not in inner]
         outputs = [v for op in ops for v in op["outputs"] if self.outside(v, box)] or ops[-1]["outputs"]
         seen = {*inputs, *outputs}

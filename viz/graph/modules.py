@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections import Counter
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -149,15 +150,45 @@ def variable_of(op: dict, names: Mapping[int, str]) -> str:
     return ""
 
 
+def calls(ops: Sequence[dict]) -> dict[int, int]:
+    """Return by operation the number of the call of its outermost module.
+
+    A module that is called several times in a row begins again with its first operation, and no call reads a result of
+    another one, as a round of a loop in its forward does.
+
+    >>> op = {"name": "sin", "module": ["Net"]}
+    >>> calls([{**op, "id": i, "inputs": [i], "outputs": [i + 10]} for i in range(3)])
+    {0: 1, 1: 2, 2: 3}
+    >>> calls([{**op, "id": i, "inputs": [i], "outputs": [i + 1]} for i in range(3)])
+    {0: 1, 1: 1, 2: 1}
+    """
+    found: dict[int, int] = {}
+    number = 0
+    for outermost, group in groupby(ops, lambda op: (op.get("module") or [""])[0]):
+        stretch = list(group)
+        begin = lambda op: (op.get("module"), op.get("function") or op["name"])
+        starts = [i for i, op in enumerate(stretch) if begin(op) == begin(stretch[0])]
+        made: dict[int, int] = {}  # by value, the call that makes it
+        for i, op in enumerate(stretch):
+            made |= dict.fromkeys(op["outputs"], bisect(starts, i))
+        apart = all(made.get(v) in (None, bisect(starts, i)) for i, op in enumerate(stretch) for v in tensors(op))
+        for i, op in enumerate(stretch):
+            found[op["id"]] = number + (bisect(starts, i) if outermost and apart else 1)
+        number = found[stretch[-1]["id"]]
+    return found
+
+
 def open_modules(graph: Graph) -> tuple[list[Region], dict[str, str]]:
     """Return the frames of the modules that are open, and by card the name of the module that runs only its operation."""
     classes = graph.record["program"].get("classes", {})
     readers = Counter(edge.value for edge in graph.edges)
     whole = Region(())
-    around = [whole]
+    around, numbers, call = [whole], calls(graph.ops), 0
     for node in graph.nodes:
         if not node.is_op:
             continue
+        if numbers[node.record["id"]] != call:
+            call, around = numbers[node.record["id"]], [whole]
         path = tuple(node.record.get("module") or ())
         while around[-1].path != path[: len(around) - 1]:
             around.pop()
