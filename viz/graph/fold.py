@@ -86,9 +86,8 @@ class Folding:
             return op.get("function") or op["name"]
         if levels[0] and op.get("module"):
             return module_title(levels, self.classes)
-        return str(
-            str(levels[-1] or "").rpartition(".<locals>.")[2] or text.file_name(where.get("file")) or "operations"
-        )
+        name = str(levels[-1] or "").rpartition(".<locals>.")[2]
+        return name or text.file_name(where.get("file")) or "operations"
 
 
 def fold(graph: Graph, most: int | None = MOST, depth: int | None = None) -> Graph:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect
 from collections import Counter
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import TYPE_CHECKING
 
 from .. import text
@@ -165,15 +164,12 @@ def calls(ops: Sequence[dict]) -> dict[int, int]:
     found: dict[int, int] = {}
     number = 0
     for outermost, group in groupby(ops, lambda op: (op.get("module") or [""])[0]):
-        stretch = list(group)
+        stretch = [*group]
         begin = lambda op: (op.get("module"), op.get("function") or op["name"])
-        starts = [i for i, op in enumerate(stretch) if begin(op) == begin(stretch[0])]
-        made: dict[int, int] = {}  # by value, the call that makes it
-        for i, op in enumerate(stretch):
-            made |= dict.fromkeys(op["outputs"], bisect(starts, i))
-        apart = all(made.get(v) in (None, bisect(starts, i)) for i, op in enumerate(stretch) for v in tensors(op))
-        for i, op in enumerate(stretch):
-            found[op["id"]] = number + (bisect(starts, i) if outermost and apart else 1)
+        turns = [*accumulate(int(begin(op) == begin(stretch[0])) for op in stretch)]
+        made = {value: turn for op, turn in zip(stretch, turns) for value in op["outputs"]}
+        alone = all(made.get(value, turn) == turn for op, turn in zip(stretch, turns) for value in tensors(op))
+        found |= {op["id"]: number + (turn if outermost and alone else 1) for op, turn in zip(stretch, turns)}
         number = found[stretch[-1]["id"]]
     return found
 
