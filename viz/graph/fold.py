@@ -17,7 +17,7 @@ from ..view import SMALL
 from . import cuts
 from .drawn_graph import Graph
 from .modules import calls, ids_of, module_name, module_title, steps_of, tensors
-from .repeats import loop_of, mark, repeats
+from .repeats import loop_of, mark, place, repeats, rounds_of
 from .views import grouped, hidden_views, name_hidden, without_dead_ends, words_after
 
 MOST = 40  # nodes; a graph with more is folded
@@ -55,8 +55,8 @@ class Folding:
     def boxes(self, together: int = 1) -> list[Box]:
         """Return the boxes, each of up to `together` neighbouring groups of one lane."""
         firsts: list[int] = []
-        for n, place in enumerate(self.places):
-            if not firsts or n - firsts[-1] == together or place != self.places[n - 1]:
+        for n, lane in enumerate(self.places):
+            if not firsts or n - firsts[-1] == together or lane != self.places[n - 1]:
                 firsts.append(n)
         ends = [*firsts[1:], len(self.starts)]
         starts = [*self.starts, len(self.ops)]
@@ -265,7 +265,7 @@ def foldings(graph: Graph) -> Iterator[Folding]:
     rounds = rounds_of([op for op in graph.ops if not (graph.bands and op["band"])])
     if max(rounds.values(), default=1) > 1:
         yield Folding(graph, "round", lambda op: (rounds.get(op["id"]),))
-    yield Folding(graph, "line", lambda op: (rounds.get(op["id"]), *line_of(op)))
+    yield Folding(graph, "line", lambda op: (rounds.get(op["id"]), *place(op)[:2]))
     for depth in range(1, max((len(op.get("module", ())) for op in graph.ops), default=0) + 1):
         yield Folding(graph, "module", at_depth(depth))
     yield Folding(graph, "function", lambda op: ((op.get("where") or {}).get("function"),))
@@ -286,30 +286,6 @@ def within(op: dict) -> tuple:
     return (*op.get("lanes", ()), op.get("band"))
 
 
-def line_of(op: dict) -> tuple:
-    """Return the file and the line that called an operation."""
-    where = op.get("where") or {}
-    return where.get("file"), where.get("line")
-
-
-def rounds_of(ops: list[dict]) -> dict[int, int]:
-    """Return the loop iteration that each operation belongs to: a new one begins when an expression repeats.
-
-    >>> line = {"file": "f.py", "line": 1, "columns": [1, 5]}
-    >>> rounds_of([{"id": i, "name": name, "where": line} for i, name in enumerate(["mul", "sin", "mul", "sin"])])
-    {0: 1, 1: 1, 2: 2, 3: 2}
-    """
-    rounds, seen, now = {}, set(), 1
-    for op in ops:
-        columns = (op.get("where") or {}).get("columns", ())
-        mark = (*line_of(op), *columns, op["name"], *op.get("module", ()))
-        if mark in seen:
-            now, seen = now + 1, set()
-        seen.add(mark)
-        rounds[op["id"]] = now
-    return rounds
-
-
 class Uses:
     """The first and last read of each value: they determine the inputs and outputs of any box."""
 
@@ -317,10 +293,10 @@ class Uses:
         self.graph = graph
         self.first: dict[int, int] = {}  # by value, the index of the first operation that reads it
         self.last: dict[int, float] = {}  # and of the last one; outputs are read after all operations
-        for place, op in enumerate(graph.ops):
+        for at, op in enumerate(graph.ops):
             for value in tensors(op):
-                self.first.setdefault(value, place)
-                self.last[value] = place
+                self.first.setdefault(value, at)
+                self.last[value] = at
         self.last |= dict.fromkeys(graph.outputs, inf)
 
     def outside(self, value: int, box: Box) -> bool:
@@ -417,6 +393,6 @@ def around(ops: list[dict]) -> list[str]:
 
 def lines_of(ops: list[dict]) -> list[int]:
     """Return the first and last source line of operations, if they are all in one file."""
-    places = [line_of(op) for op in ops]
+    places = [place(op)[:2] for op in ops]
     numbers = [line for file, line in places if file and file == places[0][0]]
     return [min(numbers), max(numbers)] if len(numbers) == len(places) else []
