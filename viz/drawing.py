@@ -203,6 +203,9 @@ class Drawing:
             graph = Graph(stories.story(self.record), self.whole.view)
         except (updates.Untold, CycleError, KeyError):
             return None  # a picture for each pass is better than none; a record of another program may lack optional fields
+        if self.view.slide and self.max_nodes == MOST:
+            folded = (fold(graph, most) for most in range(2 * slide.BOXES, 2, -1))
+            return next(filter(slide.holds, [graph, *folded]), None)
         fits = self.max_nodes is None or len(graph.nodes) <= self.max_nodes
         return graph if fits and (not self.view.slide or slide.holds(graph)) else None
 

@@ -114,3 +114,13 @@ def test_every_format_has_the_frames(record):
 
 def test_names_are_written_as_in_python():
     assert module_name(["GPT", "h.0.attn"]) == "h[0].attn" and module_name(["net", "0.lin"]) == "net[0].lin"
+
+
+def test_a_module_that_is_called_several_times_in_a_row_has_a_frame_for_each_call():
+    net = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
+    both, x = lambda a, b: net(a) - net(b), minigrad.ones(1, 2)
+    for region in (regions := viz.draw(both, x, x).graph.regions):
+        assert [node.record["name"] for node in region.all if node.is_op] == ["linear", "relu", "linear"]
+    folded = viz.draw(both, x, x, size="slide", depth=1).graph
+    names = [node.record["name"] for node in folded.nodes if node.is_op]
+    assert len(regions) == 2 and names == ["net · Sequential", "net · Sequential", "sub"]

@@ -106,6 +106,25 @@ def test_a_slide_of_a_large_model_has_short_cards_with_parameters_inside():
     assert slide.readable(drawing.placed, drawing.drawn) and graph.operations == 18
 
 
+def test_a_slide_of_equal_blocks_has_a_box_for_each_and_one_for_the_operations_before_and_after():
+    block = lambda: nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 4))
+    net = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Tanh(), block(), block(), block(), nn.ReLU(), nn.Linear(4, 1))
+    graph = viz.draw(net, ones(2, 4), size="slide", max_nodes=8).graph
+    names = [node.record["name"] for node in graph.nodes if node.is_op]
+    assert names == ["net[0] to net[2]", *[f"net[{i}] · Sequential" for i in (3, 4, 5)], "net[6] to net[7]"]
+
+
+def test_a_leaf_of_several_boxes_is_drawn_again_beside_each():
+    def rnn(w, h):
+        for _ in range(3):
+            h = (w @ h).tanh().sin().exp().log()
+        return h
+
+    graph = viz.draw(rnn, ones(2, 2), ones(2), size="slide").graph
+    copies = [node.outputs for node in graph.nodes if node.kind == "copy"]
+    assert len(copies) == 2 and copies[0] == copies[1] == graph.nodes[0].outputs
+
+
 def test_more_boxes_than_a_slide_holds_are_refused_on_request_with_foldings_that_fit():
     record = records.recurrent(steps=20, weights=1)
     with pytest.raises(TooMuch, match=r"22 boxes are too many for a slide, which holds 12") as refused:

@@ -218,11 +218,13 @@ def test_a_function_that_needs_arguments_with_gradients_gets_them():
     assert viz.draw(both, tensor([1.0, 2.0], requires_grad=True), passes="all").passes
 
 
-def test_a_slide_shows_the_connected_picture_if_it_fits():
+def test_a_slide_shows_the_connected_picture_and_folds_whole_passes_of_a_large_one():
     small = viz.draw(lambda x: func.grad(func.grad(lambda x: x**3))(x), tensor(2.0), size="slide")
-    assert small.story is not None and list(small.pictures()) == ["forward"]
-    large = viz.draw(func.grad(func.grad(lambda x: (x**3).sin().exp())), tensor(2.0), size="slide", passes=None)
-    assert large.story is None and list(large.pictures()) == ["forward", "backward"]
+    assert list(small.pictures()) == ["forward"] and len(small.story.ops) == small.graph.operations
+    large = viz.draw(record_of(PROGRAMS["jacfwd of jacrev"][0]), passes="all", size="slide")
+    boxes = [node.record["name"] for node in large.graph.nodes if node.kind == "fold"]
+    assert list(large.pictures()) == ["forward"] and "JVP of the forward pass" in boxes
+    assert not viz.layout.positions.areas_of(large.graph)
 
 
 def test_a_single_pass_and_first_derivatives_are_drawn_as_before():

@@ -126,8 +126,10 @@ def fold_head(graph: Graph, node: Node) -> Block:
     """Return the head of a box of several operations: its name, and the operations in it."""
     inner, columns = node.record["folded"], graph.view.columns
     times = inner.get("times", 1)
-    title = text.shorten(node.record["name"], columns - (len(f"  × {times}") if times > 1 else 0))
-    lines = [Line([(title, "name")], _times(inner))]
+    room = columns - (len(f"  × {times}") if times > 1 else 0)
+    title = text.wrap(node.record["name"], room, 2) if graph.view.slide else ["…"]
+    first, *more = [text.shorten(node.record["name"], room)] if title[-1].endswith("…") else title
+    lines = [Line([(first, "name")], _times(inner)), *[Line([(one, "name")]) for one in more]]
     counted = [f"{many} {name}" if many > 1 else name for name, many in inner["names"].items()]
     more = [f"{len(counted) - 5} other kinds"] if len(counted) > 6 else []
     words = f"{text.counted(len(inner['ops']), 'operation')}: {', '.join([*counted[: 6 - len(more)], *more])}"

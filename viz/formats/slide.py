@@ -19,7 +19,7 @@ from ..errors import Undrawable
 from ..graph.drawn_graph import Edge, Graph
 from ..graph.fold import fold
 from ..layout import legend
-from ..layout.positions import Layout, Point, layout, moved
+from ..layout.positions import Layout, Point, areas_of, layout, moved
 
 COLUMNS = (28, 20, 14)  # widths of a card in characters: two are tried, and the last if the type would be too small
 WIDTH, HEIGHT = 1280.0, 720.0
@@ -110,8 +110,7 @@ def placed(graph: Graph, passes: Sequence[str], cards_of: Callable[[Graph], dict
 def largest(graph: Graph, cards_of: Callable[[Graph], dict[str, Card]], bottom: float) -> Placed:
     """Return the layout with the largest type, of all directions and widths of cards that are allowed."""
     found: list[Placed] = []
-    ways = ("TB",) if graph.bands else ("LR", "TB")  # a frame's title stands above its cards
-    for columns, way in product(COLUMNS, ways if graph.view.any_way else (graph.view.rankdir,)):
+    for columns, way in product(COLUMNS, ("LR", "TB") if graph.view.any_way else (graph.view.rankdir,)):
         if columns == COLUMNS[-1] and any(scale(one[2], bottom) >= SMALLEST for one in found):
             break
         turned = copy(graph)
@@ -123,7 +122,7 @@ def largest(graph: Graph, cards_of: Callable[[Graph], dict[str, Card]], bottom: 
 
 def in_rows(graph: Graph, cards: dict[str, Card], bottom: float) -> Layout:
     """Lay the graph out in one, two or three rows, whichever can be drawn largest; in one if it has frames around passes."""
-    if graph.bands:
+    if graph.bands and areas_of(graph):
         return layout(graph, cards)
 
     ops = [node for node in graph.nodes if node.is_op]

@@ -357,6 +357,8 @@ class Graph:
         first: dict[int, int] = {}  # by leaf, the index of the operation that uses it first
         copies: Counter = Counter()
         held, hidden = self._held(uses), self._without_gradient(uses)
+        # boxes of a slide are large, and an edge from a leaf to the next but one would pass below the card between
+        many = 1 if self.view.slide and any("folded" in op for op in self.ops) else MANY
         for time, op in enumerate(self.ops):
             node = _operation(op, op["id"] == self.failing)
             pending = list(op.get("edges", ()))
@@ -373,7 +375,7 @@ class Graph:
                     continue
                 if value in made and made[value][0] in homes:
                     source, port = homes[made[value][0]], made[value][1]
-                elif value in leaves and (uses[value] > MANY or time - first[value] > FAR):
+                elif value in leaves and (uses[value] > many or time - first[value] > FAR):
                     copies[value] += 1
                     source, port = Node(f"value-{value}-copy-{copies[value]}", "copy", self.values[value], [value]), 0
                     self.nodes.append(source)

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import takewhile
+from itertools import groupby, takewhile
 from math import ceil, inf
 
 from .. import text
 from ..view import SMALL
 from . import cuts
 from .drawn_graph import Graph
-from .modules import ids_of, module_name, module_title, steps_of, tensors
-from .repeats import loop_of, mark, repeats
+from .modules import calls, ids_of, module_name, module_title, steps_of, tensors
+from .repeats import loop_of, mark, place, repeats, rounds_of
 from .views import grouped, hidden_views, name_hidden, without_dead_ends, words_after
 
 MOST = 40  # nodes; a graph with more is folded
@@ -31,7 +31,7 @@ Key = Callable[[dict], tuple]
 class Box:
     """Operations that become one node, and its name."""
 
-    kind: str  # module | function | line | round
+    kind: str  # module | function | line | round | repeat | run, of neighbouring operations | views
     name: str
     start: int  # index of its first operation
     stop: int  # index after its last operation
@@ -44,9 +44,10 @@ class Folding:
     def __init__(self, graph: Graph, kind: str, key: Key):
         self.ops, self.kind, self.key = graph.ops, kind, key
         self.classes = graph.record["program"].get("classes", {})
-        # a box stays in one lane, and a collective is never in a box, nor an operation that raised
+        # a box stays in one lane or pass, and a collective is never in a box, nor an operation that raised
         alone = lambda op: op.get("transfers") or op["id"] == graph.failing
-        places = [(*op.get("lanes", ()), op["id"] if alone(op) else None) for op in self.ops]
+        numbers = calls(self.ops) if kind == "module" else {}
+        places = [(*within(op), numbers.get(op["id"]), op["id"] if alone(op) else None) for op in self.ops]
         marks = [(place, key(op)) for place, op in zip(places, self.ops)]
         self.starts = [i for i, mark in enumerate(marks) if not i or mark != marks[i - 1]]
         self.places = [places[i] for i in self.starts]
@@ -54,8 +55,8 @@ class Folding:
     def boxes(self, together: int = 1) -> list[Box]:
         """Return the boxes, each of up to `together` neighbouring groups of one lane."""
         firsts: list[int] = []
-        for n, place in enumerate(self.places):
-            if not firsts or n - firsts[-1] == together or place != self.places[n - 1]:
+        for n, lane in enumerate(self.places):
+            if not firsts or n - firsts[-1] == together or lane != self.places[n - 1]:
                 firsts.append(n)
         ends = [*firsts[1:], len(self.starts)]
         starts = [*self.starts, len(self.ops)]
@@ -75,14 +76,18 @@ class Folding:
         where = op.get("where") or {}
         if self.kind == "round":
             return f"iteration {place + 1}"
-        if self.kind == "line":
-            return text.clean(where.get("code") or "").strip() or f"line {where.get('line', '?')}"
         levels = self.key(op) or ("",)
+        if self.kind == "line" or self.kind == "function" and not levels[0]:
+            end = [*self.starts, len(self.ops)][place + 1]
+            places = [one.get("where") or {} for one in (op, self.ops[end - 1])]
+            lines = [text.clean(at.get("code") or "").strip() or f"line {at.get('line', '?')}" for at in places]
+            return " to ".join(dict.fromkeys(lines))
         if levels == ("", op["id"]):  # an operation by itself
             return op.get("function") or op["name"]
         if levels[0] and op.get("module"):
             return module_title(levels, self.classes)
-        return str(levels[-1] or text.file_name(where.get("file")) or "operations")
+        name = str(levels[-1] or "").rpartition(".<locals>.")[2]
+        return name or text.file_name(where.get("file")) or "operations"
 
 
 def fold(graph: Graph, most: int | None = MOST, depth: int | None = None) -> Graph:
@@ -103,7 +108,7 @@ def fold(graph: Graph, most: int | None = MOST, depth: int | None = None) -> Gra
     >>> graph.nodes[2].record["name"], len(graph.nodes) <= 20
     ('y = y.sin()', True)
     """
-    if most is not None and "views" not in graph.view.show and not (graph.view.full or graph.lanes):
+    if most is not None and "views" not in graph.view.show and not (graph.view.full or graph.lanes or graph.bands):
         graph = without_dead_ends(graph)
         if graph.operations > SMALL or graph.view.brief:
             graph = without_views(graph)
@@ -156,10 +161,10 @@ class Part:
 
 def tree(ops: list[dict]) -> Part:
     """Return the operations as a tree of modules."""
-    around = [Part(0, len(ops))]
+    around, numbers = [Part(0, len(ops))], calls(ops)
     for i, op in enumerate(ops):
         levels = () if op.get("transfers") else op.get("module", ())
-        path = tuple((level, *op.get("lanes", ())) for level in levels)
+        path = tuple((level, *within(op), numbers[op["id"]]) for level in levels)
         while around[-1].path != path[: len(around) - 1]:
             around.pop()
         while len(around) <= len(path):
@@ -187,7 +192,23 @@ def by_modules(graph: Graph, most: int) -> Graph | None:
         made = uses.folded(list(whole.boxes(level, classes)))
         if len(made.nodes) <= most and (level == deepest or len(made.nodes) >= FEW):
             return made
+    for level in range(1, deepest + 1):
+        boxes = list(without_singles(graph.ops, list(whole.boxes(level, classes))))
+        if len(boxes) >= FEW // 2 and len((made := uses.folded(boxes)).nodes) <= most:
+            return made
     return None
+
+
+def without_singles(ops: list[dict], boxes: list[Box]) -> Iterator[Box]:
+    """Yield the boxes with each run of neighbouring single operations as one box; boxes of several stay as they are."""
+    path = lambda op: tuple(op.get("module", ()))
+    inside = Counter(path(op)[:n] for op in ops for n in range(1, len(path(op)) + 1))
+    name = lambda op: module_name(path(op)) if inside[path(op)] == 1 else op.get("function") or op["name"]
+    single = lambda box: box.stop - box.start == 1 and not ops[box.start].get("transfers")
+    for _, run in groupby(boxes, lambda box: within(ops[box.start]) if single(box) else (box.start, box.stop)):
+        first, *_, last = [*run] * 2
+        title = f"{name(ops[first.start])} to {name(ops[last.start])}"
+        yield first if first is last else Box("run", title, first.start, last.stop)
 
 
 def together(ops: list[dict], part: Part, modules: bool) -> Part:
@@ -240,9 +261,11 @@ def by_size(graph: Graph, most: int) -> Graph:
 
 def foldings(graph: Graph) -> Iterator[Folding]:
     """Yield the ways to fold a graph."""
-    rounds = rounds_of(graph.ops)
-    yield Folding(graph, "round", lambda op: (rounds[op["id"]],))
-    yield Folding(graph, "line", lambda op: (rounds[op["id"]], *line_of(op)))
+    # a derivative of a derivative runs the same rule twice without being in a loop
+    rounds = rounds_of([op for op in graph.ops if not (graph.bands and op["band"])])
+    if max(rounds.values(), default=1) > 1:
+        yield Folding(graph, "round", lambda op: (rounds.get(op["id"]),))
+    yield Folding(graph, "line", lambda op: (rounds.get(op["id"]), *place(op)[:2]))
     for depth in range(1, max((len(op.get("module", ())) for op in graph.ops), default=0) + 1):
         yield Folding(graph, "module", at_depth(depth))
     yield Folding(graph, "function", lambda op: ((op.get("where") or {}).get("function"),))
@@ -258,28 +281,9 @@ def at_depth(depth: int) -> Key:
     return key
 
 
-def line_of(op: dict) -> tuple:
-    """Return the file and the line that called an operation."""
-    where = op.get("where") or {}
-    return where.get("file"), where.get("line")
-
-
-def rounds_of(ops: list[dict]) -> dict[int, int]:
-    """Return the loop iteration that each operation belongs to: a new one begins when an expression repeats.
-
-    >>> line = {"file": "f.py", "line": 1, "columns": [1, 5]}
-    >>> rounds_of([{"id": i, "name": name, "where": line} for i, name in enumerate(["mul", "sin", "mul", "sin"])])
-    {0: 1, 1: 1, 2: 2, 3: 2}
-    """
-    rounds, seen, now = {}, set(), 1
-    for op in ops:
-        columns = (op.get("where") or {}).get("columns", ())
-        mark = (*line_of(op), *columns, op["name"], *op.get("module", ()))
-        if mark in seen:
-            now, seen = now + 1, set()
-        seen.add(mark)
-        rounds[op["id"]] = now
-    return rounds
+def within(op: dict) -> tuple:
+    """Return the lanes of an operation, and its band in a story: no box crosses their borders."""
+    return (*op.get("lanes", ()), op.get("band"))
 
 
 class Uses:
@@ -289,10 +293,10 @@ class Uses:
         self.graph = graph
         self.first: dict[int, int] = {}  # by value, the index of the first operation that reads it
         self.last: dict[int, float] = {}  # and of the last one; outputs are read after all operations
-        for place, op in enumerate(graph.ops):
+        for at, op in enumerate(graph.ops):
             for value in tensors(op):
-                self.first.setdefault(value, place)
-                self.last[value] = place
+                self.first.setdefault(value, at)
+                self.last[value] = at
         self.last |= dict.fromkeys(graph.outputs, inf)
 
     def outside(self, value: int, box: Box) -> bool:
@@ -312,7 +316,9 @@ class Uses:
         graph, ops = self.graph, self.graph.ops[box.start : box.stop]
         made = {value for op in ops for value in op["outputs"]}
         read = dict.fromkeys(v for op in ops for v in tensors(op) if v not in made)
-        inner = {v for v in read if not self.outside(v, box) and graph.kind(v) in ("parameter", "constant")}
+        # on a slide each call of a module has all its parameters inside
+        own = lambda v: not self.outside(v, box) or graph.view.slide and "." in (graph.values[v].get("name") or "")
+        inner = {v for v in read if graph.kind(v) in ("parameter", "constant") and own(v)}
         inputs = [v for v in read if v not in inner]
         outputs = [v for op in ops for v in op["outputs"] if self.outside(v, box)] or ops[-1]["outputs"]
         seen = {*inputs, *outputs}
@@ -324,7 +330,7 @@ class Uses:
         return {
             **ops[0],
             **made,
-            "name": box.name,
+            "name": self.pass_of(ops) or box.name,
             "module": around(ops)[: -1 if box.kind == "module" else None],
             "formula": "",
             "inputs": inputs,
@@ -332,7 +338,7 @@ class Uses:
             "function": None,
             "edges": self.flows(ops, inputs),
             "folded": {
-                "kind": box.kind,
+                "kind": "pass" if self.pass_of(ops) else box.kind,
                 "times": box.times,
                 "ops": [i for op in ops for i in ids_of(op)],
                 "lines": lines_of(ops),
@@ -344,6 +350,13 @@ class Uses:
                 "gradients": [graph.gradients[v] for v in inner if v in graph.gradients],
             },
         }
+
+    def pass_of(self, ops: list[dict]) -> str:
+        """Return the title of the backward or jvp pass of a story whose operations these are; "" for a part of one."""
+        bands, number = self.graph.bands, ops[0].get("band")
+        if not bands or number is None or not bands[number]["hue"]:
+            return ""
+        return bands[number]["title"] * (len(ops) == sum(op["band"] == number for op in self.graph.ops))
 
     def with_views(self, ops: list[dict], made: dict, read: dict[int, None]) -> dict:
         """Return the entry of an operation with the views of its inputs and of its result."""
@@ -380,6 +393,6 @@ def around(ops: list[dict]) -> list[str]:
 
 def lines_of(ops: list[dict]) -> list[int]:
     """Return the first and last source line of operations, if they are all in one file."""
-    places = [line_of(op) for op in ops]
+    places = [place(op)[:2] for op in ops]
     numbers = [line for file, line in places if file and file == places[0][0]]
     return [min(numbers), max(numbers)] if len(numbers) == len(places) else []

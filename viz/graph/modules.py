@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import TYPE_CHECKING
 
 from .. import text
@@ -149,15 +149,42 @@ def variable_of(op: dict, names: Mapping[int, str]) -> str:
     return ""
 
 
+def calls(ops: Sequence[dict]) -> dict[int, int]:
+    """Return by operation the number of the call of its outermost module.
+
+    A module that is called several times in a row begins again with its first operation, and no call reads a result of
+    another one, as a round of a loop in its forward does.
+
+    >>> op = {"name": "sin", "module": ["Net"]}
+    >>> calls([{**op, "id": i, "inputs": [i], "outputs": [i + 10]} for i in range(3)])
+    {0: 1, 1: 2, 2: 3}
+    >>> calls([{**op, "id": i, "inputs": [i], "outputs": [i + 1]} for i in range(3)])
+    {0: 1, 1: 1, 2: 1}
+    """
+    found: dict[int, int] = {}
+    number = 0
+    for outermost, group in groupby(ops, lambda op: (op.get("module") or [""])[0]):
+        stretch = [*group]
+        begin = lambda op: (op.get("module"), op.get("function") or op["name"])
+        turns = [*accumulate(int(begin(op) == begin(stretch[0])) for op in stretch)]
+        made = {value: turn for op, turn in zip(stretch, turns) for value in op["outputs"]}
+        alone = all(made.get(value, turn) == turn for op, turn in zip(stretch, turns) for value in tensors(op))
+        found |= {op["id"]: number + (turn if outermost and alone else 1) for op, turn in zip(stretch, turns)}
+        number = found[stretch[-1]["id"]]
+    return found
+
+
 def open_modules(graph: Graph) -> tuple[list[Region], dict[str, str]]:
     """Return the frames of the modules that are open, and by card the name of the module that runs only its operation."""
     classes = graph.record["program"].get("classes", {})
     readers = Counter(edge.value for edge in graph.edges)
     whole = Region(())
-    around = [whole]
+    around, numbers, call = [whole], calls(graph.ops), 0
     for node in graph.nodes:
         if not node.is_op:
             continue
+        if numbers[node.record["id"]] != call:
+            call, around = numbers[node.record["id"]], [whole]
         path = tuple(node.record.get("module") or ())
         while around[-1].path != path[: len(around) - 1]:
             around.pop()

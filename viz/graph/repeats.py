@@ -58,6 +58,23 @@ def place(op: dict) -> tuple:
     return where.get("file"), where.get("line"), *where.get("columns", ())
 
 
+def rounds_of(ops: list[dict]) -> dict[int, int]:
+    """Return the loop iteration that each operation belongs to: a new one begins when an expression repeats.
+
+    >>> line = {"file": "f.py", "line": 1, "columns": [1, 5]}
+    >>> rounds_of([{"id": i, "name": name, "where": line} for i, name in enumerate(["mul", "sin", "mul", "sin"])])
+    {0: 1, 1: 1, 2: 2, 3: 2}
+    """
+    rounds, seen, now = {}, set(), 1
+    for op in ops:
+        call = (*place(op), op["name"], *op.get("module", ()))
+        if call in seen:
+            now, seen = now + 1, set()
+        seen.add(call)
+        rounds[op["id"]] = now
+    return rounds
+
+
 def loop_of(ops: list[dict]) -> str:
     """Return the head of the innermost loop around operations, as text; else the text of their first line."""
     where = ops[0].get("where") or {}

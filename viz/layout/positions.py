@@ -203,14 +203,15 @@ def begins(graph: Graph, edge: Edge) -> bool:
 
 
 def areas_of(graph: Graph) -> list[Region]:
-    """Return what has a frame around its cards: the bands of a story, else the open modules."""
+    """Return what has a frame around its cards: the bands of a story of which no box holds all, else the open modules."""
     if not graph.bands:
         return graph.regions
     found: dict[int, Region] = {}
     for node in graph.nodes:
         if (band := graph.band(node)) is not None:
             found.setdefault(graph.bands.index(band), Region((), band["title"])).nodes.append(node)
-    return [area for _, area in sorted(found.items())]
+    alone = lambda area: [node.kind for node in area.nodes if node.is_op] == ["fold"]
+    return [area for _, area in sorted(found.items()) if not alone(area)]
 
 
 def _cluster(area: Region, numbers: dict[str, int], way: Way) -> list[str]:
@@ -218,7 +219,7 @@ def _cluster(area: Region, numbers: dict[str, int], way: Way) -> list[str]:
     style, wide = ("module", 8) if area.path else ("lane", 12)
     room = '<TABLE BORDER="0"><TR><TD FIXEDSIZE="TRUE" WIDTH="{}" HEIGHT="{}"></TD></TR></TABLE>'
     label = room.format(math.ceil(measure(area.title, style)) + wide, TITLE)
-    if area.path and way.sideways:
+    if way.sideways:
         about = f"margin={TITLE}"
     else:
         about = f"margin=4; label=<{label}>; labelloc={'b' if area.path and way.backwards else 't'}"
