@@ -19,7 +19,7 @@ def within(seconds: float, f: Callable[[], Any], computing: bool = False) -> Any
     """Return f's result; raise TooLong after `seconds`, and again after as many more if a bare `except` has caught it.
 
     With `computing`, only the processor's time for this process counts, so a busy machine stops nothing.  A limit around this
-    one goes on, and counts if it ends earlier.  Without such timers, and in another thread than the main one, there is no limit.
+    one goes on, and counts if it ends earlier.  Only the main thread of a system with such timers has limits.
 
     >>> within(5.0, lambda: 3)
     3
