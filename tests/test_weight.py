@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 
 # The lines of the Python files of a folder at most, with docstrings and blank lines, and of viz's scripts.
 CEILINGS = {
-    "minigrad": 100761,
+    "minigrad": 100756,
     "minigrad/*.py": 2393,
     "minigrad/arrays": 1131,
     "minigrad/autograd": 3367,
@@ -34,15 +34,15 @@ CEILINGS = {
     "minigrad/ops": 20811,
     "minigrad/ops/base": 1417,
     "minigrad/optim": 2638,
-    "minigrad/record": 7974,
+    "minigrad/record": 7969,
     "minigrad/serialization": 1304,
     "minigrad/tensors": 1025,
     "minigrad/testing": 3093,
     "minigrad/utils": 2644,
-    "viz": 22648,
+    "viz": 22712,
     "viz/**/*.js": 7859,
     "lessons": 40272,
-    "tests": 119710,
+    "tests": 119354,
     "tools": 1786,
     "benchmarks": 6235,
     "docs": 2764,
