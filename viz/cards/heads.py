@@ -110,7 +110,7 @@ def called(graph: Graph, node: Node) -> tuple[str, str, str]:
     op = node.record
     name = text.shorten(op.get("function") or op["name"], 32)
     call, of = op.get("call") or "", op.get("forward")  # the operation whose gradient it computes
-    of = graph.by_id.get(op.get("of")) if op["phase"] == "backward" else of
+    of = graph.by_id.get(op.get("of", -1)) if op["phase"] == "backward" else of
     if call := text.clean(graph.words((in_brackets(of, call) if of else "") or call)):
         same = call.startswith(name + "(") or call.startswith(name + ".apply(")
         return (name, call[len(name) :].removeprefix(".apply"), "") if same else (name, "", call)
